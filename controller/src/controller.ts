@@ -5,7 +5,7 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import { createLog, type Log } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
-import { createRefusalAudit } from "#access/audit/refusal-audit.ts";
+import { createRefusalAudit } from "#access/audit/audit-log.ts";
 import { authenticatorPart } from "#access/authenticator.ts";
 import { scopeCatalogPart } from "#access/scopes.ts";
 import { ownerKinds } from "#fleet/owner/owner-kind.ts";

@@ -39,7 +39,7 @@ const accessSettings = {
 /**
  * Authentication, authorization and quotas. Callers are users (password or session), API keys, tokens and operators;
  * each call gets a principal with scopes (authenticator.ts). Organizations have members with roles, and quotas that
- * every creation claims (organization/quotas.ts). Refused changes are audited (audit/refusal-audit.ts).
+ * every creation claims (organization/quotas.ts). Refused changes are audited (audit/audit-log.ts).
  */
 export const accessSystem = declareSystem({
   name: "access",

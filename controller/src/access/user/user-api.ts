@@ -11,7 +11,7 @@ import { organizationOf, principalOf, requireScopes } from "../caller.ts";
 import { hashPurposes, nextTokenGeneration, type User, userKind, userOfSetupToken } from "../credential/credential.ts";
 import { equalHash } from "../equal-hash.ts";
 import { signInSourcesKind } from "./recent-sources.ts";
-import type { PasswordSource } from "./password-queue.ts";
+import type { PasswordSource } from "./password-hash.ts";
 import { roleMessages } from "../organization/member-handlers.ts";
 import { organizationsOf } from "../organization/organizations-of.ts";
 import { type Membership, membershipKind } from "../organization/membership.ts";

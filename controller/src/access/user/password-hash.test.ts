@@ -1,6 +1,6 @@
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { expect, test } from "vitest";
-import { createPasswordQueue } from "./password-queue.ts";
+import { createPasswordQueue } from "./password-hash.ts";
 
 test("recent sources go first, and one source cannot fill the queue", async () => {
   const line = createPasswordQueue(

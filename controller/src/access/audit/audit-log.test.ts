@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import { mergeDeclared } from "#kernel/system-declaration.ts";
 import { systems } from "../../systems.ts";
-import { createRefusalAudit } from "./refusal-audit.ts";
+import { createRefusalAudit } from "./audit-log.ts";
 
 const principal = {
   kind: "api_key",
