@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { catalogWith, defaultCatalog, planOf, withVirtualMachines } from "./catalog.ts";
 import { chooseFromCatalog } from "./catalog-choice.ts";
-import { createEngineOffers } from "./engine-offers.ts";
+import { createEngineOffers } from "./engine-offer.ts";
 
 const engines = createEngineOffers([
   { engine: "postgresql", version: "17", available: true },

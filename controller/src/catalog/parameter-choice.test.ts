@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createEngineOffers } from "./engine-offers.ts";
+import { createEngineOffers } from "./engine-offer.ts";
 import { planFaults, runnableParameters } from "./parameter-choice.ts";
 
 const engine = createEngineOffers([]).find(({ databaseType }) => databaseType === "postgresql");

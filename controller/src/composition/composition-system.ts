@@ -20,8 +20,12 @@ import {
   createCompositionSealer,
   type BundleKind,
 } from "./composition.ts";
-import { createDeploymentArchiver } from "./deployment-archiver.ts";
-import { createDeploymentArchive, createDeploymentRecords, type DeploymentRecords } from "./deployment-records.ts";
+import {
+  createDeploymentArchive,
+  createDeploymentArchiver,
+  createDeploymentRecords,
+  type DeploymentRecords,
+} from "./deployment-records.ts";
 import { deploymentKind, type DeploymentObject } from "./deployment.ts";
 import { descriptorSchema } from "./descriptor-schema.ts";
 import { createDescriptorReader, type DescriptorReader } from "./descriptor.ts";

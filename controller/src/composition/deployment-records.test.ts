@@ -10,8 +10,12 @@ import { startTestStore, type TestStore } from "@holdfast/testing/controller/tes
 import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
 import { compositionKind, type CompositionObject, type CompositionSealer, withStatus } from "./composition.ts";
 import { newComposition } from "./deploy.ts";
-import { createDeploymentArchiver } from "./deployment-archiver.ts";
-import { createDeploymentArchive, createDeploymentRecords, type DeploymentArchive } from "./deployment-records.ts";
+import {
+  createDeploymentArchive,
+  createDeploymentArchiver,
+  createDeploymentRecords,
+  type DeploymentArchive,
+} from "./deployment-records.ts";
 import { deploymentKind, type DeploymentObject, newDeployment } from "./deployment.ts";
 
 const day = 86_400_000;

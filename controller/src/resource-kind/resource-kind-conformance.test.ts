@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { organizationKind } from "#access/organization/organization.ts";
 import { createQuotas } from "#access/organization/quotas.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
-import { createEngineOffers } from "#catalog/engine-offers.ts";
+import { createEngineOffers } from "#catalog/engine-offer.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { createWarmPool } from "#fleet/warm-pool/warm-pool.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";

@@ -16,8 +16,7 @@ import { engineProfileOf } from "#services/engine/engine-profiles.ts";
 import { requireById, requireKindScopes } from "../composition-access.ts";
 import { deleteComposition } from "../delete-composition.ts";
 import { launch, type LaunchDeps } from "../launch.ts";
-import { offerOf, requireChoice, requireOffer } from "../template/template-offer.ts";
-import type { Template } from "../template/template.ts";
+import { offerOf, requireChoice, requireOffer, type Template } from "../template/template.ts";
 import type { Templates } from "../template/templates.ts";
 import { memberMessage, pipelineFields, pipelineMessage, pipelineTemplateMessage, textOf } from "./pipeline-message.ts";
 

@@ -16,7 +16,7 @@ import { pageByName } from "#kernel/page/cursor.ts";
 import { requireById, requireKindScopes } from "../composition-access.ts";
 import { deleteComposition } from "../delete-composition.ts";
 import { launch, type LaunchDeps } from "../launch.ts";
-import { offerOf, requireChoice, requireOffer } from "../template/template-offer.ts";
+import { offerOf, requireChoice, requireOffer } from "../template/template.ts";
 import type { Templates } from "../template/templates.ts";
 import {
   migrationMessage,

@@ -1,6 +1,6 @@
 import { type CatalogData, catalogWith, defaultCatalog, withVirtualMachines } from "#catalog/catalog.ts";
 import type { Offers } from "#catalog/catalog-api.ts";
-import { createEngineOffers } from "#catalog/engine-offers.ts";
+import { createEngineOffers } from "#catalog/engine-offer.ts";
 import { type ComputeProvider, type ImageFacts, unionOf } from "@holdfast/compute/compute-provider.ts";
 import type { FleetSettings } from "../fleet-settings.ts";
 import type { Collection } from "#kernel/store/collection.ts";

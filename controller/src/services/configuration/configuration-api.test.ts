@@ -12,7 +12,7 @@ import { methodsOf, testCall } from "@holdfast/testing/api/test-call.ts";
 import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
-import { createEngineOffers } from "#catalog/engine-offers.ts";
+import { createEngineOffers } from "#catalog/engine-offer.ts";
 import type { Collections } from "@holdfast/testing/controller/test-collections.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { createServiceAccess } from "../service/service-access.ts";

@@ -3,7 +3,7 @@ import { NullValue, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
-import { createEngineOffers } from "#catalog/engine-offers.ts";
+import { createEngineOffers } from "#catalog/engine-offer.ts";
 import { changedParameters } from "./configuration-plan.ts";
 
 test("a stored parameter that the catalog no longer has can be reset, and no other unknown one", () => {

@@ -4,7 +4,7 @@ import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/ses
 import { describe, expect, test } from "vitest";
 import { newServiceObject, node } from "@holdfast/testing/controller/service-object.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
-import { createEngineOffers } from "#catalog/engine-offers.ts";
+import { createEngineOffers } from "#catalog/engine-offer.ts";
 import { changedParameters } from "./configuration-plan.ts";
 
 const [engine] = createEngineOffers([{ engine: "postgresql", version: "17", available: true }] as never);
