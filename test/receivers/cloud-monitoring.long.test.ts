@@ -1,4 +1,4 @@
-import { cloudRequest } from "@holdfast/controller/export/destinations/cloud-request.ts";
+import { cloudRequest } from "@holdfast/controller/export/destinations/cloud-monitoring.ts";
 import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -19,8 +19,7 @@ import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.t
 import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { changedConfiguration, newConfiguration } from "./configuration/changed-configuration.ts";
-import type { CheckedConfiguration } from "./configuration/check-configuration.ts";
-import { checkTargets } from "./configuration/check-targets.ts";
+import { type CheckedConfiguration, checkTargets } from "./configuration/check-configuration.ts";
 import { openConfiguration, splitConfiguration, sealSecrets } from "./configuration/secrets.ts";
 import type { VendorUrls } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/destinations.ts";

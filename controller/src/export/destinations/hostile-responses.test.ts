@@ -12,7 +12,7 @@ import { exportEntries, exportSamples } from "@holdfast/testing/servers/export-i
 import { exportReaders } from "@holdfast/testing/servers/export-readers.ts";
 import { until } from "@holdfast/testing/wait-until.ts";
 import { newConfiguration } from "../configuration/changed-configuration.ts";
-import { checkTargets } from "../configuration/check-targets.ts";
+import { checkTargets } from "../configuration/check-configuration.ts";
 import { DeliveryFailed } from "../deliver-items.ts";
 import { destinations } from "./destinations.ts";
 
