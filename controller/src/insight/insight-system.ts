@@ -22,7 +22,7 @@ import { managedServiceKind } from "#services/service/managed-service.ts";
 import { serviceAccessPart } from "#services/service/service-access.ts";
 import { createAlertApi } from "./alert/alert-api.ts";
 import { createAlertEvaluator } from "./alert/alert-evaluator.ts";
-import { alertEventDefinitions } from "./alert/alert-event-definitions.ts";
+import { alertEventDefinitions } from "./alert/alert-event.ts";
 import { alertRuleKind, alertRuleSetKind, alertSettingsKind, createRulesByService } from "./alert/alert-rule.ts";
 import { createAlertRulesWork } from "./alert/alert-rules-reconciler.ts";
 import { createChannelFor, createChannelUsers } from "./alert/rule-channels.ts";

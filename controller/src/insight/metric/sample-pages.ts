@@ -9,7 +9,7 @@ import type {
 } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
-import type { RecentSample } from "./samples/recent-samples.ts";
+import type { RecentSample } from "./samples/sample-points.ts";
 import type { Samples } from "./samples/samples.ts";
 import { NodeRole } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { MonitoredMachine } from "#fleet/owner/monitored-owner.ts";
