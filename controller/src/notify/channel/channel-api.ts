@@ -26,8 +26,16 @@ import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.t
 import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
 import { secretMask } from "#kernel/secrets/destined-secret.ts";
 import { newSecret } from "../webhook/webhook.ts";
-import { channelKind, type ChannelObject, type ChannelSpec, type ChannelStatus, sealChannelSecret } from "./channel.ts";
-import { type CheckedConfig, checkedConfig, requireMail } from "./channel-config.ts";
+import {
+  channelKind,
+  type ChannelObject,
+  type ChannelSpec,
+  type ChannelStatus,
+  type CheckedConfig,
+  checkedConfig,
+  requireMail,
+  sealChannelSecret,
+} from "./channel.ts";
 import { channelTestEvent, confirmationEvent } from "./channel-event.ts";
 import type { LinkRateLimit } from "./link-rate-limit.ts";
 

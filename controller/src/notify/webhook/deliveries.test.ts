@@ -19,7 +19,7 @@ import {
   type WebhookPlatform,
 } from "@holdfast/testing/servers/webhook-platform.ts";
 import { type Received, type Respond, startWebhookReceiver } from "@holdfast/testing/servers/webhook-receiver.ts";
-import { disableAfterMs } from "./disable-webhook.ts";
+import { disableAfterMs } from "./webhook-receivers.ts";
 
 let platform: WebhookPlatform;
 beforeAll(async () => {

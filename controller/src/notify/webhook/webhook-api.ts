@@ -2,12 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { HoldfastError } from "@holdfast/common/errors.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import {
   CreatedWebhookSchema,
   RedeliverResponseSchema,
   RotatedSecretSchema,
   TestWebhookResponseSchema,
+  type UpdateWebhookRequest,
   WebhookSchema,
   WebhookService,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
@@ -23,9 +24,8 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { checkedEvents, checkedUrl, type EventTypeNames } from "./check-webhook.ts";
-import { updateWebhook } from "./update-webhook.ts";
 import { deliveryMessage, policyOf, webhookMessage } from "./webhook-message.ts";
-import { newSecret, sealSecret, webhookKind, type WebhookObject } from "./webhook.ts";
+import { newSecret, sealSecret, webhookKind, type WebhookObject, type WebhookSpec } from "./webhook.ts";
 
 export interface WebhookApiDeps {
   readonly begin: () => UnitOfWork;
@@ -179,4 +179,51 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
 function requireActive(webhook: Stored<WebhookObject>): Stored<WebhookObject> {
   if (webhook.object.spec.active) return webhook;
   throw new HoldfastError("WRONG_STATE", "The webhook is not active; PATCH active to true first.");
+}
+
+/** Applies the fields of the mask; `url` is the validated URL of the request. Throws INVALID_REQUEST. */
+function updateWebhook(
+  webhook: WebhookObject,
+  request: UpdateWebhookRequest,
+  { url, eventTypes }: { readonly url: string | undefined; readonly eventTypes: EventTypeNames },
+  now: number,
+): WebhookObject {
+  const paths = request.updateMask?.paths ?? [];
+  if (paths.length === 0)
+    throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
+  let change: Partial<WebhookSpec> = {};
+  for (const path of paths) change = { ...change, ...changeOf(path, request, url, eventTypes) };
+  const { metadata, spec, status } = webhook;
+  return {
+    metadata: nextMetadata(metadata, now),
+    spec: { ...spec, ...change },
+    // A change of `active` by a user clears the time at which the platform disabled the endpoint.
+    status: change.active === undefined ? status : { ...status, disabledAt: null },
+  };
+}
+
+function changeOf(
+  path: string,
+  request: UpdateWebhookRequest,
+  url: string | undefined,
+  eventTypes: EventTypeNames,
+): Partial<WebhookSpec> {
+  const missing = () => invalid({ field: path, code: "not_clearable", detail: "must not be null" });
+  switch (path) {
+    case "url":
+      if (url === undefined) throw missing();
+      return { url };
+    case "events":
+      return { events: request.events === undefined ? null : checkedEvents(request.events.values, eventTypes) };
+    case "active":
+      if (request.active === undefined) throw missing();
+      return { active: request.active };
+    case "retry_policy":
+      if (request.retryPolicy === undefined) throw missing();
+      return { retryPolicy: policyOf(request.retryPolicy) };
+    default:
+      throw new HoldfastError("INVALID_REQUEST", `update_mask names ${path}, which cannot be changed.`, {
+        errors: [{ field: "update_mask", pointer: "/update_mask", code: "unknown_field", detail: `has ${path}` }],
+      });
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { envelopeOf } from "./envelope.ts";
+import { envelopeOf } from "./send-signed.ts";
 
 test("the body does not depend on the order of the data's members", () => {
   const event = { id: "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31", type: "service.running", occurredAt: 0 };
