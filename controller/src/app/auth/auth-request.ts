@@ -1,7 +1,7 @@
 import type { Quota } from "#kernel/store/quota.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
-import type { TaskRecord, TaskSource } from "#operation/task/task-source.ts";
+import type { TaskRecord, TaskSource } from "#operation/task/asynchronous-tasks.ts";
 import { organizationOf } from "#access/caller.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 

@@ -2,9 +2,8 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { testCall } from "@holdfast/testing/api/test-call.ts";
-import { createAsynchronousTasks } from "./asynchronous-tasks.ts";
+import { createAsynchronousTasks, type TaskRecord } from "./asynchronous-tasks.ts";
 import { createTaskIds, type TaskRef } from "./task-ids.ts";
-import type { TaskRecord } from "./task-source.ts";
 
 const ids = createTaskIds(createSealer({ current: "1", keys: new Map([["1", randomBytes(32)]]) }));
 const record: TaskRecord = {

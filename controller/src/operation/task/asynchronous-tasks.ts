@@ -1,12 +1,11 @@
 import assert from "node:assert";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Call, type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Call, serve, type ServedService } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type Task, TaskSchema, TaskStatus, TaskService } from "@holdfast/proto/holdfast/v1/task_pb.ts";
 import { requireScope } from "#access/caller.ts";
 import type { TaskIds, TaskRef } from "./task-ids.ts";
-import type { TaskRecord, TaskSource } from "./task-source.ts";
 
 /** Reads tasks of all sources by their ids in the API. */
 export interface AsynchronousTasks {
@@ -60,4 +59,28 @@ function taskMessage(taskId: string, type: string, record: TaskRecord): Task {
 /** GetTask: returns the state and result of a task. */
 export function createTaskApi({ asynchronous }: { readonly asynchronous: AsynchronousTasks }): ServedService {
   return serve(TaskService, { getTask: ({ taskId }, call) => asynchronous.get(taskId, call) });
+}
+
+/** Reads the tasks of one type. Each feature whose RPCs return task ids has a source. */
+export interface TaskSource {
+  /** Type in the API, such as `queue_enqueue`. */
+  readonly type: string;
+  /** Scope that callers need, the same as for the method that returns the ids. */
+  readonly scope: string;
+  /**
+   * The record of a task; undefined if there is none. Sources retain tasks for at most 24 hours after the start, and
+   * return none of services that are not in the caller's organization any more.
+   */
+  read(ref: TaskRef, call: Call): Promise<TaskRecord | undefined>;
+}
+
+export interface TaskRecord {
+  readonly status: "pending" | "running" | "completed" | "failed";
+  /** Result of a completed task, as JSON. */
+  readonly result: string | undefined;
+  /** Error of a failed task. */
+  readonly error: { readonly code: string; readonly message: string } | undefined;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly finishedAt: number | undefined;
 }

@@ -1,7 +1,6 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
-import type { SentMessage } from "./encode-request.ts";
-import type { TargetQueue, QueueCalls } from "./queue-calls.ts";
+import type { QueueCalls, SentMessage, TargetQueue } from "./queue-calls.ts";
 
 /** Messages that are enqueued in one transaction with their task. */
 export interface SentTask {

@@ -1,17 +1,18 @@
-import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { createKeyedCounter } from "@holdfast/common/concurrency/keyed-counter.ts";
 import { type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
+import { concatIncrementally, groupsBySize } from "@holdfast/common/incremental.ts";
 import {
+  QueueRequestSchema,
   type QueueResponse,
   QueueResponseSchema,
-  type QueueRequestSchema,
 } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import { CallQueueSchema, type PackedContent, type TaskFailure } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { PackedContents } from "#fleet/payload/payloads.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { QueueObject } from "../queue.ts";
-import { encodeRequest, type SentMessage } from "./encode-request.ts";
 import { taskTarget } from "#services/service/member/member-roles.ts";
 
 export interface QueueCallsDeps {
@@ -138,4 +139,34 @@ function errorOf({ code, message }: TaskFailure): HoldfastError {
 
 function unreachable(detail: string): HoldfastError {
   return new HoldfastError("MACHINE_UNREACHABLE", `The machine did not respond. ${detail}`);
+}
+
+/** A message to enqueue, with the bytes of its payload from the request. */
+export interface SentMessage {
+  readonly payload: Uint8Array;
+  readonly delaySeconds: number;
+}
+
+/**
+ * Encodes the request and its messages in protobuf wire format. Groups of messages are encoded as concatenated
+ * requests, which a protobuf parser merges into one, and the function yields to the event loop between groups.
+ */
+export async function encodeRequest(
+  request: MessageInitShape<typeof QueueRequestSchema>,
+  messages: readonly SentMessage[],
+): Promise<Uint8Array> {
+  const parts = [toBinary(QueueRequestSchema, create(QueueRequestSchema, request))];
+  for (const group of groupsBySize(messages, ({ payload }) => payload.byteLength)) {
+    if (parts.length > 1) await yieldToEventLoop();
+    parts.push(toBinary(QueueRequestSchema, create(QueueRequestSchema, { request: enqueueOf(group) })));
+  }
+  return concatIncrementally(parts);
+}
+
+function enqueueOf(group: readonly SentMessage[]) {
+  const messages = group.map(({ payload, delaySeconds }) => ({
+    payload: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8"),
+    delaySeconds,
+  }));
+  return { case: "enqueue", value: { messages } } as const;
 }

@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Call } from "@holdfast/common/call.ts";
 import type { QueueTaskState } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import type { TaskIds, TaskRef } from "#operation/task/task-ids.ts";
-import type { TaskRecord, TaskSource } from "#operation/task/task-source.ts";
+import type { TaskRecord, TaskSource } from "#operation/task/asynchronous-tasks.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import { type QueueObject, queueObjectId } from "../queue.ts";

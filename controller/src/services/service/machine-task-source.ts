@@ -3,7 +3,7 @@ import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { TaskInput, TaskObject } from "#fleet/task/task.ts";
 import type { TaskIds, TaskRef } from "#operation/task/task-ids.ts";
-import type { TaskSource } from "#operation/task/task-source.ts";
+import type { TaskSource } from "#operation/task/asynchronous-tasks.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ServiceAccess } from "./service-access.ts";

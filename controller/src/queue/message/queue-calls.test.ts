@@ -1,7 +1,7 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { QueueRequestSchema } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 import { expect, test } from "vitest";
-import { encodeRequest } from "./encode-request.ts";
+import { encodeRequest } from "./queue-calls.ts";
 
 test("messages encoded in groups are parsed as one enqueue, in order", async () => {
   const request = { case: "enqueue", value: { taskId: "t", bodyHash: "h" } } as const;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { uuidv7 } from "uuidv7";
 import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { canceled, completed, failed, operationKind, type OperationObject, progressed } from "./operation.ts";
-import { operationGauges } from "./operation-gauges.ts";
+import { operationGauges } from "./operation-system.ts";
 import { newOperation } from "./operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
 
