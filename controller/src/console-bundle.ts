@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { digestOfFiles, storedBuild } from "@holdfast/common/stored-build.ts";
-import { type ConsoleFiles, readConsoleFiles } from "@holdfast/gateway/console/console-files.ts";
+import { type ConsoleFiles, readConsoleFiles } from "@holdfast/gateway/console/console.ts";
 
 const checkout = join(import.meta.dirname, "..", "..");
 

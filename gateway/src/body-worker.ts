@@ -3,7 +3,7 @@ import type { BodyRequest, ThreadBody } from "./body-thread.ts";
 import type { JsonObject } from "./json/json-node.ts";
 import { hashOf } from "./json/json-node.ts";
 import { maxValues, readJson } from "./json/parse-json.ts";
-import { prune } from "./json/prune.ts";
+import { prune } from "./json/body-shape.ts";
 
 /** The worker thread of body-thread.ts. */
 serveThread<BodyRequest, ThreadBody>(({ bytes, shape, keyed }) => {

@@ -2,7 +2,7 @@ import type { Authenticator, RefusedCall, ServedService } from "@holdfast/common
 import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { ConsoleFiles } from "./console/console-files.ts";
+import type { ConsoleFiles } from "./console/console.ts";
 import type { StoredResponses } from "./idempotency.ts";
 import type { Mount } from "./mounts.ts";
 import type { OwnerPath } from "./owner-paths.ts";

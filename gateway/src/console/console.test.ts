@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { startTestGateway, type TestGateway } from "@holdfast/testing/api/test-gateway.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readConsoleFiles } from "./console-files.ts";
+import { readConsoleFiles } from "./console.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "holdfast-console-test-"));
 let gateway: TestGateway;

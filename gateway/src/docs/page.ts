@@ -1,4 +1,4 @@
-/** The page that renders /openapi.json; its scripts and styles come from assets.ts. */
+/** The page that renders /openapi.json; its scripts and styles come from docs.ts. */
 export const referencePage = documentOf(
   "Holdfast API",
   [
