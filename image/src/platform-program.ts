@@ -1,6 +1,6 @@
-import { join } from "node:path";
-import type { Program } from "./catalog.ts";
-import { findHostEngines } from "./host-engines.ts";
+import { accessSync, constants, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { executableOf, type Program } from "./catalog.ts";
 import type { Launch, LaunchOptions } from "./in-image.ts";
 import { inImage, onHost } from "./in-image.ts";
 import { findSoftware } from "./node-image.ts";
@@ -31,4 +31,56 @@ export function findPlatformProgram(
   const host = findHostEngines(program, environment)[0];
   if (host === undefined) return undefined;
   return { source: "host", executable: (name) => join(host.path, "bin", name), launch: onHost };
+}
+
+/** An engine that the host has installed, as an alternative to an image. */
+export interface HostEngine {
+  readonly program: Program;
+  /** Major version, if the path has it (PostgreSQL); undefined if only the program knows its version. */
+  readonly version: string | undefined;
+  /** Directory with the programs in `bin`. */
+  readonly path: string;
+}
+
+/**
+ * Engines that the host has installed: Debian's versioned PostgreSQL directories first, the newest before older ones,
+ * then PATH.
+ */
+export function findHostEngines(
+  program: Program,
+  environment: Readonly<Record<string, string | undefined>>,
+  versionedRoot = "/usr/lib/postgresql",
+): HostEngine[] {
+  const found: HostEngine[] = [];
+  const executable = executableOf(program);
+  if (program === "postgresql") {
+    const versions = list(versionedRoot).filter((name) => /^\d+$/.test(name));
+    for (const version of versions.sort((a, b) => Number(b) - Number(a))) {
+      const path = join(versionedRoot, version);
+      if (isExecutable(join(path, "bin", executable))) found.push({ program, version, path });
+    }
+  }
+  for (const directory of (environment["PATH"] ?? "").split(":")) {
+    if (directory === "" || !isExecutable(join(directory, executable))) continue;
+    found.push({ program, version: undefined, path: dirname(directory) });
+  }
+  return found;
+}
+
+function list(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    // No such directory: nothing is installed there.
+    return [];
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -17,8 +17,14 @@ import { edgeTable, removeEdge, removeIncusTable } from "@holdfast/compute/incus
 import { removeLinks } from "@holdfast/compute/incus/host-link.ts";
 import { removeRoutes } from "@holdfast/compute/incus/host-routes.ts";
 import { runProgram } from "@holdfast/common/run-program.ts";
-import { incusChild, incusDirectory, incusSocket } from "./incus-daemon.ts";
-import { ensureIncusSoftware, IncusImpossible, isIncusInstalled } from "./incus-software.ts";
+import {
+  ensureIncusSoftware,
+  incusChild,
+  incusDirectory,
+  IncusImpossible,
+  incusSocket,
+  isIncusInstalled,
+} from "./incus-daemon.ts";
 import type { MachineHost } from "./machine-host.ts";
 import { withProgress } from "./progress.ts";
 import { UserError } from "./user-error.ts";

@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { type Program, type RecipeName, recipeNames, recipeOf, recipes, softwareOf } from "@holdfast/image/catalog.ts";
-import { findHostEngines } from "@holdfast/image/host-engines.ts";
+import { findHostEngines } from "@holdfast/image/platform-program.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
 import { ensureImage, remakeImage } from "@holdfast/image/make-image.ts";

@@ -1,12 +1,33 @@
-import { resolve } from "node:path";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { clean } from "../clean.ts";
+import { removeNames } from "../dns-command.ts";
+import { readFlags } from "../flags.ts";
+import { hostFlagNames, readHostOptions } from "../host-options.ts";
+import { flagNames, readOptions } from "../options.ts";
 import { UserError } from "../user-error.ts";
 import type { UpDeps } from "../with-platform.ts";
-import { install, settingsOf } from "./install.ts";
-import { type InstalledPaths, installedPaths } from "./installed-paths.ts";
-import type { InstalledDeps } from "./installed-program.ts";
+import {
+  type InstalledKind,
+  type InstalledPaths,
+  installedPaths,
+  settingsFileOf,
+  unitNames,
+} from "./installed-paths.ts";
+import {
+  dataDirectoryOf,
+  type InstalledDeps,
+  kindsInstalled,
+  prepareRelease,
+  readSettings,
+  untilServing,
+  withCache,
+  writeProgram,
+} from "./installed-program.ts";
+import { addRelease, currentRelease, useRelease } from "./releases.ts";
+import { type Settings, variableOf } from "./settings-file.ts";
 import { openSystemd, type ServiceManager } from "./systemd.ts";
-import { uninstall } from "./uninstall.ts";
 import { upgrade } from "./upgrade.ts";
 
 export const installUsage = [
@@ -62,4 +83,75 @@ export async function runInstallCommand(
       throw new UserError(`${error instanceof Error ? error.message : String(error)}\n${installUsage}`);
     }
   }
+}
+
+/** Time limit of a first start, which builds a node image. */
+const startLimitMs = 60 * 60_000;
+
+/**
+ * Installs the code of this checkout as a service of systemd, or changes the settings of an installed one, and resolves
+ * when it serves. Idempotent: after a crash the same command continues.
+ */
+async function install(kind: InstalledKind, flags: Settings, deps: InstalledDeps): Promise<void> {
+  const { checkout, environment, print, systemd } = deps;
+  const cache = environment["HOLDFAST_CACHE"];
+  const before = readSettings(deps.paths, kind);
+  const settings = { ...before, ...(cache && { HOLDFAST_CACHE: cache }), ...flags };
+  const paths = withCache(deps.paths, settings);
+  const unit = unitNames[kind];
+  let id = currentRelease(paths);
+  if (id === undefined || !existsSync(join(paths.releases, id))) {
+    print("copying the release and installing its packages");
+    id = await addRelease(paths, checkout, (directory) => prepareRelease(directory, paths));
+    useRelease(paths, id);
+  }
+  mkdirSync(dataDirectoryOf(paths, kind, settings), { recursive: true, mode: 0o755 });
+  const isRunning = (await systemd.state(unit)).mainPid !== 0;
+  writeProgram(paths, kind, settings);
+  await systemd.reload();
+  await systemd.enable(unit);
+  if (isRunning && JSON.stringify(settings) !== JSON.stringify(before)) await systemd.handOver(unit);
+  print(`${unit} starts; its log: journalctl --follow --unit ${unit}`);
+  await untilServing({ ...deps, paths }, kind, id, startLimitMs);
+  print(`release ${id} runs, now and after each boot; settings: ${paths.settings}`);
+}
+
+/** Flags with paths, which are relative to the current directory. */
+const pathFlags: ReadonlySet<string> = new Set(["data", "join", "incus-socket", "objects-key"]);
+
+/** Settings of the flags of a kind. Throws a UserError for flags that its program refuses. */
+function settingsOf(kind: InstalledKind, args: readonly string[], checkout: string, usage: string): Settings {
+  if (kind === "host") readHostOptions(args, {}, checkout);
+  else readOptions(["up", ...args], {}, checkout);
+  const flags = readFlags(args, kind === "host" ? hostFlagNames : flagNames, usage);
+  return Object.fromEntries(
+    Object.entries(flags).flatMap(([flag, value]) =>
+      value === undefined ? [] : [[variableOf(flag), pathFlags.has(flag) ? resolve(value) : value]],
+    ),
+  );
+}
+
+/** Stops the units with their machines, and removes everything but the data; with `removesData` the data too. */
+async function uninstall({ removesData }: { removesData: boolean }, deps: InstalledDeps): Promise<void> {
+  const { paths, systemd, print } = deps;
+  const kinds = kindsInstalled(paths);
+  if (kinds.length === 0) throw new UserError("Holdfast is not installed on this machine; nothing to remove");
+  for (const kind of kinds) {
+    const settings = readSettings(paths, kind);
+    const data = dataDirectoryOf(paths, kind, settings);
+    print(`stopping ${unitNames[kind]}`);
+    await systemd.disable(unitNames[kind]);
+    if (removesData) await clean(data, deps, settings["HOLDFAST_INCUS_SOCKET"]);
+    else {
+      await removeNames(data, deps);
+      print(`the data remains in ${data}; holdfast install continues with it`);
+    }
+    rmSync(settingsFileOf(paths, kind), { force: true });
+    rmSync(join(paths.units, unitNames[kind]), { force: true });
+  }
+  await systemd.reload();
+  rmSync(paths.launcher, { force: true });
+  // Last, because this program runs from there.
+  rmSync(dirname(paths.releases), { recursive: true, force: true });
+  print(`removed; software that can be installed again is in ${paths.cache}`);
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { installedKinds, installedPaths, unitNames } from "./installed-paths.ts";
-import { launcherText, nodejsLink, unitText } from "./units.ts";
+import { launcherText, nodejsLink, unitText } from "./installed-program.ts";
 
 const hasAnalyze = existsSync("/usr/bin/systemd-analyze");
 const roots: string[] = [];

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { findHostEngines } from "./host-engines.ts";
+import { findHostEngines } from "./platform-program.ts";
 
 function hostWith(...executables: string[]): string {
   const root = mkdtempSync(join(tmpdir(), "holdfast-host-"));
