@@ -1,6 +1,5 @@
 import { list, type ValuesOf } from "@holdfast/common/config.ts";
-import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
-import { listenersAt } from "@holdfast/egress/own-addresses.ts";
+import { createEgress, type Egress, listenersAt } from "@holdfast/egress/create-egress.ts";
 import { instrumentedClient } from "@holdfast/egress/egress-client.ts";
 import { type InferenceProcess, inferenceProcessKind } from "#inference/process/inference-process.ts";
 import { type FleetSystem, fleetPart } from "#fleet/fleet-system.ts";

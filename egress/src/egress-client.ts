@@ -5,9 +5,13 @@ import { createConnectionPools } from "./connection-pools.ts";
 import type { EgressResponse } from "./egress-response.ts";
 import { EgressFailure } from "./egress-failure.ts";
 import { Exchange } from "./exchange.ts";
-import { type GuardDeps, type TlsOptions, vettedAddresses } from "./guarded-connector.ts";
-import { openGuardedSocket, type SocketTarget } from "./guarded-socket.ts";
-import { createRequestDeadlines } from "./request-deadlines.ts";
+import {
+  type GuardDeps,
+  openGuardedSocket,
+  type SocketTarget,
+  type TlsOptions,
+  vettedAddresses,
+} from "./guarded-connector.ts";
 import { type ParsedTarget, parseTarget, type Target } from "./target.ts";
 
 /** A request with a complete body; the base of all requests. */
@@ -175,5 +179,51 @@ export function instrumentedClient(client: EgressClient, observe: EgressObserver
     connect: (...args) => observed("connect", () => client.connect(...args)),
     check: (...args) => client.check(...args),
     close: () => client.close(),
+  };
+}
+
+/** The deadline of one request. */
+export interface RequestDeadline {
+  /** True if the deadline passed. */
+  isExpired(): boolean;
+  /** Releases the timer and listener; call it when the request ends. */
+  release(): void;
+}
+
+export interface RequestDeadlines {
+  /** Calls `end` at the deadline or when the signal aborts. */
+  start(signal: AbortSignal, deadlineMs: number, end: () => void): RequestDeadline;
+}
+
+function createRequestDeadlines(): RequestDeadlines {
+  /** Requests by signal. One listener serves all of them, since each additional listener makes a signal slower. */
+  const bySignal = new WeakMap<AbortSignal, Set<() => void>>();
+
+  function requestsOf(signal: AbortSignal): Set<() => void> {
+    const existing = bySignal.get(signal);
+    if (existing !== undefined) return existing;
+    const all = new Set<() => void>();
+    bySignal.set(signal, all);
+    signal.addEventListener("abort", () => all.forEach((end) => end()), { once: true });
+    return all;
+  }
+
+  return {
+    start(signal, deadlineMs, end) {
+      const all = requestsOf(signal);
+      all.add(end);
+      let expired = false;
+      const timer = setTimeout(() => {
+        expired = true;
+        end();
+      }, deadlineMs);
+      return {
+        isExpired: () => expired,
+        release() {
+          clearTimeout(timer);
+          all.delete(end);
+        },
+      };
+    },
   };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createAddressPolicy, createListenerAddresses } from "./address-policy.ts";
-import { ownAddresses } from "./own-addresses.ts";
+import { ownAddresses } from "./create-egress.ts";
 
 const own = ownAddresses({
   listeners: ["https://etcd.internal:2379", "postgresql://db.internal/holdfast", "https://objects.example:443"],

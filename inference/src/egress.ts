@@ -1,6 +1,6 @@
 import { createAddressPolicy } from "@holdfast/egress/address-policy.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
-import { ownAddresses } from "@holdfast/egress/own-addresses.ts";
+import { ownAddresses } from "@holdfast/egress/create-egress.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 

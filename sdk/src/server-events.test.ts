@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConnectionFailed } from "./errors.ts";
-import { readServerEvents, type ServerEvent } from "./server-events.ts";
+import { readServerEvents, type ServerEvent } from "./follow.ts";
 
 const text = `: following\n\ndata: {"a":"ü€"}\n\nid: c1\ndata: 2\n\nevent: error\ndata: 3\ndata: 4\n\ndata:5\n\n`;
 const events = [

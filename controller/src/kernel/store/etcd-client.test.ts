@@ -1,6 +1,6 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { createAddressPolicy } from "@holdfast/egress/address-policy.ts";
-import { ownAddresses } from "@holdfast/egress/own-addresses.ts";
+import { ownAddresses } from "@holdfast/egress/create-egress.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { startTestEtcd } from "@holdfast/testing/controller/etcd.ts";
 import { createEtcdMembers } from "./etcd-client.ts";

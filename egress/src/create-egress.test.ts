@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import { listenAt, openListeners } from "@holdfast/common/open-listeners.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { createAddressPolicy } from "./address-policy.ts";
-import { listenersAt, ownAddresses } from "./own-addresses.ts";
+import { listenersAt, ownAddresses } from "./create-egress.ts";
 
 const nothing = {
   listeners: [],
