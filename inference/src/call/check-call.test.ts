@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkCall } from "./check-call.ts";
-import { estimateCall } from "./estimate.ts";
+import { checkCall, estimateCall } from "./check-call.ts";
 import { membersOf, nestsDeeper } from "./json-text.ts";
 import { upstreamBody } from "./upstream-body.ts";
 

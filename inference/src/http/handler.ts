@@ -4,8 +4,7 @@ import { costOf, hasEuRoute, providerNamed } from "@holdfast/common/inference/ca
 import { rpmAccount } from "@holdfast/common/inference/accounts.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
-import { type CallKind, checkCall } from "../call/check-call.ts";
-import { estimateCall } from "../call/estimate.ts";
+import { type CallKind, checkCall, estimateCall } from "../call/check-call.ts";
 import { routeCall } from "../call/route-call.ts";
 import type { RoutedCall } from "../call/serve-call.ts";
 import type { Configuration, KeySettings, Organization } from "../configuration/configuration.ts";
