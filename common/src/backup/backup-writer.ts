@@ -4,8 +4,7 @@ import { createPool } from "../concurrency/pool.ts";
 import { sealStream } from "../sealed/sealed-stream.ts";
 import { type BackupPart, type BackupStream, labelsOf, partFormat, type SealingKey } from "./backup-manifest.ts";
 import { type BackupLocation, partObject } from "./object-names.ts";
-import { createPieceBuffer, type PieceBuffer } from "./piece-buffer.ts";
-import { piecesOf } from "./stream-pieces.ts";
+import { createPieceBuffer, type PieceBuffer, piecesOf } from "./stream-pieces.ts";
 
 export interface BackupWriterDeps {
   readonly location: BackupLocation;
