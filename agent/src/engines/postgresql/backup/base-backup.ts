@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { OpenedSource } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { platform, program } from "../layout.ts";
 import { programEnvironment, walsenderClient } from "../platform-client.ts";
-import { withSession } from "../session.ts";
-import { type CommitPoints, recordCommitPoints } from "./commit-points.ts";
+import { openSession, withSession } from "../session.ts";
+import { parseLsn } from "./lsn.ts";
 
 /** Name of the only stream: a tar of the data directory with the log that makes it consistent. */
 export const baseStream = "base.tar";
@@ -81,4 +82,66 @@ async function reserveLog(instance: Instance, signal: AbortSignal): Promise<{ cl
   await client.connect();
   await client.query(`CREATE_REPLICATION_SLOT "holdfast_backup_${process.pid}" TEMPORARY PHYSICAL RESERVE_WAL`);
   return { close: () => client.end().catch(() => undefined) };
+}
+
+/** Time and LSN, such as `0/3000060`: commits that were acknowledged before `time` have records before `position`. */
+export interface CommitPoint {
+  readonly time: Date;
+  readonly position: string;
+}
+
+/** Commit points of a running engine, recorded during a backup. */
+interface CommitPoints {
+  /** Newest point that is contained in data recovered up to this position. */
+  latestBefore(position: string): CommitPoint;
+  stop(): void;
+}
+
+const intervalMs = 250;
+const statementMs = 2_000;
+/** Maximum number of points. Beyond it every second one is dropped, so that a long backup needs no more memory. */
+const maxPoints = 4_096;
+
+/** The statement's time is taken before its execution, the position during it. Truncated to milliseconds. */
+const pointSql = `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::text AS ms,
+  pg_current_wal_insert_lsn()::text AS position`;
+
+/**
+ * Records the first point before it resolves. Uses one of the platform's sessions until it is stopped. A query that
+ * fails later only reduces the precision.
+ */
+async function recordCommitPoints(instance: Instance, signal: AbortSignal): Promise<CommitPoints> {
+  const finished = new AbortController();
+  const session = await openSession(instance, { statementMs }, signal);
+  const stop = () => {
+    finished.abort();
+    session.abort();
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  const now = async (): Promise<CommitPoint> => {
+    const [row] = await session.rows<{ ms: string; position: string }>(pointSql);
+    if (row === undefined) throw new Error("a SELECT without FROM gave no row");
+    return { time: new Date(Number(row.ms)), position: row.position };
+  };
+  const first = await now().catch((error: unknown) => {
+    stop();
+    throw error;
+  });
+  let points: CommitPoint[] = [];
+  const recording = async (): Promise<void> => {
+    while (session.broken === undefined) {
+      await sleep(intervalMs, undefined, { signal: finished.signal });
+      const point = await now().catch(() => undefined);
+      if (point !== undefined) points.push(point);
+      if (points.length > maxPoints) points = points.filter((_, index) => index % 2 === 0);
+    }
+  };
+  recording()
+    .catch(() => undefined)
+    .finally(() => session.close());
+
+  return {
+    latestBefore: (end) => points.findLast(({ position }) => parseLsn(position) <= parseLsn(end)) ?? first,
+    stop,
+  };
 }

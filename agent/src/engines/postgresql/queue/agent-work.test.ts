@@ -13,7 +13,7 @@ import { adoptQueue, createQueue, listQueues, updateQueue } from "./stored-queue
 import { runTask } from "./run-task.ts";
 import { ack, extend, nack } from "./settle.ts";
 import { sample } from "./stats.ts";
-import { sweep } from "./sweep.ts";
+import { sweep } from "./queue-maintenance.ts";
 import { openTasks, putTask, type QueueTaskKind, readTask } from "./task.ts";
 
 const codeOf = (error: unknown) => (error instanceof QueueRefused ? error.queueCode : error);

@@ -8,7 +8,7 @@ import { enqueue } from "./enqueue.ts";
 import { migrate, schemaVersionOf } from "./migrate.ts";
 import { QueueRefused } from "./queue-refused.ts";
 import { createQueue } from "./stored-queues.ts";
-import { sweep } from "./sweep.ts";
+import { sweep } from "./queue-maintenance.ts";
 
 /** Body of a function that would abuse the caller's superuser privileges. */
 const body = "LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE app_user SUPERUSER; RETURN NULL; END $$";

@@ -104,7 +104,7 @@ const databaseRules: readonly Rule[] = [
   },
 ];
 
-/** The platform recreates the extension (prepare-copy.ts), so nothing may depend on the one that is dropped. */
+/** The platform recreates the extension (`prepareCopy`), so nothing may depend on the one that is dropped. */
 const statisticsInUse: Rule = {
   code: "statistics_views",
   sql: `SELECT DISTINCT c.oid::regclass::text AS name

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createRandom } from "@holdfast/testing/random.ts";
-import { createArchiveSchedule } from "./archive-schedule.ts";
+import { createArchiveSchedule } from "./run-archive.ts";
 
 const idleMs = 55_000;
 const pollMs = 500;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isRewriteDue } from "./rewrite-due.ts";
+import { isRewriteDue } from "./reclaim-space.ts";
 
 const mib = 1024 ** 2;
 const disk = 1_000;
