@@ -1,7 +1,7 @@
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
-import { DeletionCard } from "../parts/deletion-card.tsx";
+import { DeletionCard } from "../parts/destroy-button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
 import { Empty } from "../parts/notice.tsx";

@@ -1,6 +1,6 @@
 import { ActionButton } from "../parts/action-button.tsx";
 import { Button } from "../parts/button.tsx";
-import { DeletionCard } from "../parts/deletion-card.tsx";
+import { DeletionCard } from "../parts/destroy-button.tsx";
 import { CheckField, ChoiceField, SelectField, TextField } from "../parts/field.tsx";
 import { Empty, Notice } from "../parts/notice.tsx";
 import { Badge, Card, Copyable, Facts, Loading, PageHead, Progress, Secret } from "../parts/parts.tsx";

@@ -3,7 +3,7 @@ import { durationText, labelOf, numberText } from "../format.ts";
 import { LivePage } from "../live/live-page.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
-import { DeletionCard } from "../parts/deletion-card.tsx";
+import { DeletionCard } from "../parts/destroy-button.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Age, Card, Facts } from "../parts/parts.tsx";
 import { hrefOf, openPage } from "../router/location.ts";

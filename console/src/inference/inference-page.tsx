@@ -1,19 +1,21 @@
 import { NotFound } from "@holdfast/sdk/errors.ts";
-import type { InferenceSettings } from "@holdfast/sdk/responses.ts";
+import type { InferenceSettings, InferenceUsage } from "@holdfast/sdk/responses.ts";
+import { numberText } from "../format.ts";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
-import { CheckField, TextField } from "../parts/field.tsx";
+import { CheckField, SelectField, TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
-import { ErrorNotice, Notice } from "../parts/notice.tsx";
+import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
 import { Card, Facts, Loading, PageHead, Progress } from "../parts/parts.tsx";
+import { Table } from "../parts/table.tsx";
 import { showToast } from "../parts/toasts.tsx";
 import { useForm } from "../parts/use-form.ts";
+import { currentAddress, setQuery } from "../router/location.ts";
 import { useCatalog } from "../services/use-catalog.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { InferenceKeys } from "./inference-keys.tsx";
 import { centsText, spentPercent } from "./inference-view.ts";
 import { Providers } from "./providers.tsx";
-import { Usage } from "./usage.tsx";
 
 /** Budget, providers, keys and usage of language models. */
 export function InferencePage() {
@@ -153,5 +155,48 @@ function Limits({ settings, organization, reload }: LimitsProps) {
         />
       </FormBody>
     </Card>
+  );
+}
+
+/** The usage of the month by model or by key. */
+export function Usage({ organization }: { readonly organization: string }) {
+  const groupBy = currentAddress.value.query.get("group") === "key" ? "key" : "model";
+  const { data, error, reload } = useLive<InferenceUsage>(
+    `usage ${organization} ${groupBy}`,
+    (signal) => account.value.client.inference.usage(organization, { group_by: groupBy }, { signal }),
+    { pollIntervalMs: 15_000 },
+  );
+  return (
+    <>
+      <SelectField
+        label="Usage of this month by"
+        value={groupBy}
+        options={[
+          ["model", "Model"],
+          ["key", "Key"],
+        ]}
+        onInput={(value) => setQuery({ group: value })}
+      />
+      <Card title="Usage" flush>
+        {data === undefined ? (
+          <div class="body">{error === undefined ? <Loading /> : <ErrorNotice error={error} onRetry={reload} />}</div>
+        ) : data.items.length === 0 ? (
+          <Empty icon="spark" title="No calls this month" />
+        ) : (
+          <Table
+            title="Usage"
+            entries={data.items}
+            keyOf={({ model, key_id: key }) => `${model} ${key}`}
+            columns={[
+              [groupBy === "key" ? "Key" : "Model", ({ model, name, key_id: key }) => <b>{model ?? name ?? key}</b>],
+              ["Requests", ({ requests }) => <span class="number">{numberText(requests)}</span>],
+              ["Tokens in", ({ prompt_tokens: tokens }) => <span class="number">{numberText(tokens)}</span>],
+              ["Tokens out", ({ completion_tokens: tokens }) => <span class="number">{numberText(tokens)}</span>],
+              ["Cost", ({ cost_cents: cents }) => <span class="number">{centsText(cents, data.currency)}</span>],
+            ]}
+          />
+        )}
+      </Card>
+    </>
   );
 }

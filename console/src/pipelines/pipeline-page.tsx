@@ -1,7 +1,7 @@
 import type { PipelineDetail } from "@holdfast/sdk/responses.ts";
 import { LivePage } from "../live/live-page.tsx";
 import { useLive } from "../live/use-live.ts";
-import { DeletionCard } from "../parts/deletion-card.tsx";
+import { DeletionCard } from "../parts/destroy-button.tsx";
 import { ErrorNotice, Notice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Copyable, Facts, Loading, Secret } from "../parts/parts.tsx";
 import { Table } from "../parts/table.tsx";

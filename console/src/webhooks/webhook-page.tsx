@@ -5,7 +5,7 @@ import { LivePage } from "../live/live-page.tsx";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
-import { DeletionCard } from "../parts/deletion-card.tsx";
+import { DeletionCard } from "../parts/destroy-button.tsx";
 import { CheckField, TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
 import { Notice } from "../parts/notice.tsx";
