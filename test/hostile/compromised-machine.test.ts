@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { taskKind } from "@holdfast/controller/fleet/task/task.ts";
 import { keyOf, root } from "@holdfast/controller/kernel/store/resource.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
-import { createPrimaryLeaseRules } from "@holdfast/controller/services/service/member/primary-replicas/primary-lease-rules.ts";
+import { createPrimaryLeaseRules } from "@holdfast/controller/services/service/member/primary-replicas/primary.ts";
 import { nodeOf, runningService } from "@holdfast/testing/controller/service-object.ts";
 import { taskRequest } from "@holdfast/testing/engines/task-request.ts";
 import {

@@ -7,7 +7,7 @@ import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { createCollection } from "@holdfast/controller/kernel/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
-import { createPrimaryLeaseRules } from "@holdfast/controller/services/service/member/primary-replicas/primary-lease-rules.ts";
+import { createPrimaryLeaseRules } from "@holdfast/controller/services/service/member/primary-replicas/primary.ts";
 import { managedServiceKind } from "@holdfast/controller/services/service/managed-service.ts";
 import { createShards } from "@holdfast/controller/kernel/runtime/shards.ts";
 import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";

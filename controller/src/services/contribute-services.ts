@@ -23,7 +23,7 @@ import { createServiceOwners } from "./machine-owners.ts";
 import { createDatabaseKind, databaseKindName } from "./resource-kind/database-kind.ts";
 import { createFilesKind, filesKindName } from "./resource-kind/files-kind.ts";
 import { managedServiceKind } from "./service/managed-service.ts";
-import { createPrimaryLeaseRules } from "./service/member/primary-replicas/primary-lease-rules.ts";
+import { createPrimaryLeaseRules } from "./service/member/primary-replicas/primary.ts";
 import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
 import { createServiceNetworkPolicy } from "./service/network/service-network-policy.ts";
 import type { ServicesSettings } from "./services-settings.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert";
 import type { OperationObject } from "#operation/operation.ts";
 import { type ArchiveObject, undeletePeriodMs } from "#services/backup/archive/archive.ts";
 import type { BackupObject } from "#services/backup/backup.ts";
-import { serviceIn } from "#services/backup/restore/backup-version.ts";
+import { serviceIn } from "#services/backup/restore/restore-point.ts";
 import { recreated } from "#services/backup/restore/undelete.ts";
 import type { ServiceDescriptor } from "#services/backup/objects/service-descriptor.ts";
 import type { DatabaseUserObject } from "#services/contents/user/database-user.ts";

@@ -16,7 +16,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ArchiveObject, LogRange } from "./archive/archive.ts";
 import { type BackupIndex, type BackupObject, hasEnded, isClear, isVisible } from "./backup.ts";
-import { type DueExpiry, dueExpiry } from "./archive/expiry-plan.ts";
+import { type DueExpiry, dueExpiry } from "./archive/backup-retention.ts";
 import { restorableOf } from "./restore/restorable.ts";
 import { objectsBelow } from "./objects/stored-prefix.ts";
 

@@ -29,12 +29,12 @@ import {
   databaseUserId,
   databaseUserKind,
   type DatabaseUserObject,
+  newUser,
   roleMessage,
   roleName,
 } from "./user/database-user.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
 import { checkPassword } from "./user/check-password.ts";
-import { newUser } from "./user/new-user.ts";
 
 export interface DatabaseUserApiDeps {
   readonly users: Collection<DatabaseUserObject>;

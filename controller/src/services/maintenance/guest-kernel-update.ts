@@ -1,7 +1,7 @@
 import { guestKernelSeries } from "@holdfast/compute/compute-provider.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ImageOffer, imageOffer } from "./image-offer.ts";
-import { imageSchedule } from "./image-schedule.ts";
+import { imageSchedule } from "./update-schedule.ts";
 import { engineVersionIn } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 

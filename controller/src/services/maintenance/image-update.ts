@@ -2,7 +2,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { versionNumber } from "#catalog/version-number.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ImageOffer, imageOffer } from "./image-offer.ts";
-import { imageSchedule } from "./image-schedule.ts";
+import { imageSchedule } from "./update-schedule.ts";
 import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import type { MaintenanceContext, PendingUpdate } from "./pending-update.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";

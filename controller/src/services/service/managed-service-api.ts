@@ -18,7 +18,7 @@ import type { OwnerLogs } from "#fleet/owner/owner-logs.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { newUser } from "../contents/user/new-user.ts";
+import { newUser } from "../contents/user/database-user.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";

@@ -1,4 +1,4 @@
-import { managedServiceKind } from "./managed-service.ts";
+import { managedServiceKind, type ManagedServiceObject } from "./managed-service.ts";
 import { databaseUserKind } from "../contents/user/database-user.ts";
 import type { Call } from "@holdfast/common/call.ts";
 import type { ManagedService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
@@ -12,16 +12,17 @@ import type { DatabaseUserObject } from "../contents/user/database-user.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { UnitOfWork, Changes } from "#kernel/store/unit-of-work.ts";
-import type { WarmPool } from "#fleet/warm-pool/warm-pool.ts";
-import type { HostObject } from "#fleet/host/host.ts";
-import type { ManagedServiceObject } from "./managed-service.ts";
+import type { Changes, UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { claimedMachine, type WarmPool } from "#fleet/warm-pool/warm-pool.ts";
+import { hostKind, type HostObject } from "#fleet/host/host.ts";
+import { machineKind } from "#fleet/machine/machine.ts";
+import { firstMemberOf, onMachine } from "./member/member-roles.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { withReplicationSecret } from "./member/new-replica.ts";
 import { maxNodes } from "./member/members.ts";
 import type { NewServiceContext } from "./new-service.ts";
-import { claimWarmMachine } from "./warm-claim.ts";
 import { newShortId } from "./network/service-names.ts";
+import { machineSpecOf } from "./service-machine.ts";
 
 export interface ServiceCreationDeps {
   readonly begin: () => UnitOfWork;
@@ -148,5 +149,48 @@ function contextOf(organizationId: string, deps: ServiceCreationDeps): NewServic
     engines: deps.engines(),
     defaultAllowedCidrs: deps.defaultAllowedCidrs,
     lowPorts: haveLowPorts([...deps.hosts.values()].map(({ object }) => object)),
+  };
+}
+
+/** A new service with its first machine. */
+export interface WarmClaim {
+  /** The service. If a machine of the warm pool matches, the first node has its id. */
+  readonly service: ManagedServiceObject;
+  /**
+   * Assigns the machine to the service and reserves its capacity on the host, in the transaction that creates the
+   * service.
+   */
+  claim(unit: Changes): void;
+  /** Returns the machine to the pool. Called if the transaction failed. */
+  release(): void;
+}
+
+export interface WarmClaimDeps {
+  readonly warmPool: WarmPool;
+  readonly catalog: CatalogData;
+  readonly clock: Clock;
+}
+
+/** Places a new service on a machine of the warm pool. Without one, the reconciler creates a machine. */
+async function claimWarmMachine(
+  requested: ManagedServiceObject,
+  { warmPool, catalog, clock }: WarmClaimDeps,
+  signal: AbortSignal,
+): Promise<WarmClaim> {
+  const desired = machineSpecOf(requested, firstMemberOf(requested), catalog);
+  const taken = await warmPool.take(desired, signal);
+  if (taken === undefined) return { service: requested, claim() {}, release() {} };
+  const { machine, reservation, release } = taken;
+  const service = onMachine(requested, machine.object.metadata.id);
+  const node = firstMemberOf(service);
+  const { organizationId } = service.metadata;
+  const owner = { organizationId, name: node.hostname, spec: machineSpecOf(service, node, catalog) };
+  return {
+    service,
+    claim(unit) {
+      unit.update(machineKind, machine, claimedMachine(machine.object, owner, clock.now()));
+      if (reservation !== undefined) unit.update(hostKind, reservation.of, reservation.after);
+    },
+    release,
   };
 }

@@ -9,8 +9,7 @@ import { type ManagedServiceObject, serviceSubject } from "../../service/managed
 import { archiveKind, type ArchiveObject, sourceOf, type TimeSpan } from "../archive/archive.ts";
 import { basesOf } from "../backup-chain.ts";
 import { type BackupIndex, backupKind, type BackupObject, isVisible } from "../backup.ts";
-import { sourceIn } from "../restore/backup-version.ts";
-import { choosePoint } from "../restore/restore-point.ts";
+import { choosePoint, sourceIn } from "../restore/restore-point.ts";
 import { restorableOf } from "../restore/restorable.ts";
 import {
   type DrillIndex,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
-import { type ArchiveObject, type LogRange, newArchive } from "../archive/archive.ts";
+import { type ArchiveObject, type LogRange, newArchive, sourceOf } from "../archive/archive.ts";
 import { type BackupObject, newBackupObject } from "../backup.ts";
 import { logAfter, logTo } from "./restorable.ts";
-import { choosePoint } from "./restore-point.ts";
+import { choosePoint, serviceIn, sourceIn } from "./restore-point.ts";
 
 const now = 1_000_000;
 
@@ -260,4 +260,21 @@ test("a backup without one moment is restored by its id alone, and the refusal n
   const choose = (...backups: readonly BackupObject[]) => choosePoint(now, "kafka", undefined, backups);
   expect(() => choose(base("older", 10), base("newer", 20))).toThrow(/restore a backup by its id.*newest one is newer/);
   expect(() => choose()).toThrow(/There is none yet/);
+});
+
+const parameters = { work_mem: "5MB", frobnicate: "on" };
+const service = runningService({}, { version: "18", image: "sid-1", parameters });
+
+test("a copy has its backup's version, and the parameters that the version has", () => {
+  const source = sourceOf(service);
+  expect(sourceIn("17", source)).toMatchObject({ version: "17", parameters: { work_mem: "5MB" } });
+  expect(sourceIn("17", source).parameters).not.toHaveProperty("frobnicate");
+  expect(sourceIn("18", source)).toEqual(source);
+});
+
+test("an undeleted service has its backup's version, and the parameters that the version has", () => {
+  const { spec } = serviceIn("17", service);
+  expect(spec).toMatchObject({ version: "17", image: "" });
+  expect(spec.parameters).toEqual({ work_mem: "5MB" });
+  expect(serviceIn("18", service)).toEqual(service);
 });

@@ -1,7 +1,10 @@
+import { makePassword } from "#kernel/secrets/engine-password.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { Resource } from "#kernel/store/resource.ts";
+import { keyOf, newMetadata, type Resource } from "#kernel/store/resource.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { DatabaseUserRole } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
+import { engineProfileOf } from "../../engine/engine-profiles.ts";
 
 /** A user that the platform created, with its password. Users created in SQL exist in the engine only. */
 export type DatabaseUserObject = Resource<DatabaseUserSpec, DatabaseUserStatus>;
@@ -70,4 +73,35 @@ export function roleName(role: DatabaseUserRole): DatabaseUserSpec["role"] {
 export function asManagedRole(role: string): DatabaseUserSpec["role"] {
   if (role === "admin" || role === "readwrite" || role === "readonly") return role;
   throw new Error(`${role} is not a role that the platform grants`);
+}
+
+export interface NewUserArgs {
+  readonly serviceId: string;
+  readonly organizationId: string;
+  readonly username: string;
+  readonly role: DatabaseUserObject["spec"]["role"];
+  readonly engine: string;
+  readonly sealer: Sealer;
+  readonly now: number;
+}
+
+/** A user with a new random password: the object has it encrypted, and its verifier for the engine. */
+export function newUser({ serviceId, organizationId, username, role, engine, sealer, now }: NewUserArgs): {
+  user: DatabaseUserObject;
+  password: string;
+} {
+  const id = databaseUserId(serviceId, username);
+  const password = makePassword();
+  const user: DatabaseUserObject = {
+    metadata: newMetadata(id, now, { name: username, organizationId }),
+    spec: {
+      serviceId,
+      username,
+      role,
+      sealedPassword: sealer.seal(password, keyOf(databaseUserKind, id)),
+      verifier: engineProfileOf(engine).verifierOf(password),
+    },
+    status: {},
+  };
+  return { user, password };
 }

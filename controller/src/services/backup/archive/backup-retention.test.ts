@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import { type ArchiveObject, type LogRange, newArchive } from "./archive.ts";
 import { type BackupObject, type BackupType, newBackupObject } from "../backup.ts";
-import { type DueExpiry, dueExpiry } from "./expiry-plan.ts";
+import { type DueExpiry, dueExpiry } from "./backup-retention.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
