@@ -3,7 +3,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import { dataDirectory } from "../layout.ts";
 import { saveArchiveState, readArchiveState } from "./archive-state.ts";
 import { examine } from "./examine.ts";
-import { branchEnd } from "./lineage.ts";
+import { branchEnd } from "./timelines.ts";
 import { commit, distance, followLog, readSettings, retention } from "./log-stream.ts";
 import { createRestore } from "./restore.ts";
 import { untilNoClients } from "../allow-list.ts";

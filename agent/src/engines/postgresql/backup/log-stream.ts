@@ -5,9 +5,8 @@ import { type RequiredSettings, requiredSettingNames } from "../required-setting
 import { walsenderClient } from "../platform-client.ts";
 import { messageOf, type Session, withSession } from "../session.ts";
 import { archiveSlot } from "./archive-state.ts";
-import { spansOf } from "./lineage.ts";
 import { parseLsn, formatLsn, segmentBytes } from "./lsn.ts";
-import type { TimelineSpan } from "./timelines.ts";
+import { spansOf, type TimelineSpan } from "./timelines.ts";
 
 const slot = archiveSlot;
 /** Buffered bytes from which on the socket is paused. */
