@@ -52,7 +52,7 @@ describe.skipIf(skipped !== undefined)(
     }
 
     function valueOf({ slots, values }: Sample, name: string): number | undefined {
-      return values[slots.indexOf(metricOf(name)?.slot ?? 0)];
+      return values[slots.indexOf(metricOf(name)?.number ?? 0)];
     }
 
     /** Values of a metric from this sample on; samples without it have none. */

@@ -88,9 +88,9 @@ test("it is restarted after kill -9, and adopted by the next agent and the next 
 
 test("its machine is measured, with its own metrics", async () => {
   await apply();
-  const names = ["health", "disk"].map((name) => metricOf(name)?.slot);
+  const names = ["health", "disk"].map((name) => metricOf(name)?.number);
   await expect
-    .poll(() => controller.samples.some(({ slots }) => names.every((slot) => slots.includes(slot ?? 0))))
+    .poll(() => controller.samples.some(({ slots }) => names.every((number) => slots.includes(number ?? 0))))
     .toBe(true);
 });
 

@@ -124,7 +124,7 @@ async function chart(): Promise<void> {
   await database.session((client) => client.query("vacuum analyze sample_five_minutes"));
   const requested = {
     machineIds: chosen,
-    slots: [1],
+    metricNumbers: [1],
     fromS: chartEndMs / 1_000 - 604_800,
     toS: chartEndMs / 1_000,
     resolutionS: 300,

@@ -4,9 +4,9 @@ import { appliesToEngine, gatherMetrics, metricCatalog, metricOf } from "./metri
 test("names and numbers of metrics are unique", () => {
   const [cpu, memory] = [metricOf("cpu")!, metricOf("memory")!];
   const other = { ...cpu, name: "cores" };
-  expect(() => gatherMetrics({ one: [cpu], two: [memory, other] })).toThrow("one and two both have slot 1");
-  expect(() => gatherMetrics({ one: [cpu], two: [{ ...cpu, slot: 99 }] })).toThrow("one and two both have cpu");
-  expect(metricCatalog.map(({ slot }) => slot)).toEqual(metricCatalog.map((_, index) => index + 1));
+  expect(() => gatherMetrics({ one: [cpu], two: [memory, other] })).toThrow("one and two both have number 1");
+  expect(() => gatherMetrics({ one: [cpu], two: [{ ...cpu, number: 99 }] })).toThrow("one and two both have cpu");
+  expect(metricCatalog.map(({ number }) => number)).toEqual(metricCatalog.map((_, index) => index + 1));
 });
 
 test("a metric applies to its engines, or to all if it names none", () => {

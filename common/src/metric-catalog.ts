@@ -5,7 +5,7 @@ import type { Metric } from "./metrics/metric.ts";
 import { mongodbMetrics } from "./metrics/mongodb-metrics.ts";
 import { queueMetrics } from "./metrics/queue-metrics.ts";
 
-/** Metrics of all groups, including planned engines, ordered by their slots. */
+/** Metrics of all groups, including planned engines, ordered by their numbers. */
 export const metricCatalog: readonly Metric[] = gatherMetrics({
   machineMetrics,
   ...Object.fromEntries(engineCatalog.map(({ engine, metrics = [] }) => [`${engine}Metrics`, metrics])),
@@ -14,19 +14,19 @@ export const metricCatalog: readonly Metric[] = gatherMetrics({
   backupMetrics,
 });
 
-/** Throws when two metrics have one slot or one name, with the names of both tables. */
+/** Throws when two metrics have one number or one name, with the names of both tables. */
 export function gatherMetrics(tables: Readonly<Record<string, readonly Metric[]>>): readonly Metric[] {
   const owners = new Map<string, string>();
   for (const [table, metrics] of Object.entries(tables)) {
-    for (const mark of metrics.flatMap(({ slot, name }) => [`slot ${slot}`, name])) {
-      const owner = owners.get(mark);
-      if (owner !== undefined) throw new Error(`${owner} and ${table} both have ${mark}`);
-      owners.set(mark, table);
+    for (const key of metrics.flatMap(({ number, name }) => [`number ${number}`, name])) {
+      const owner = owners.get(key);
+      if (owner !== undefined) throw new Error(`${owner} and ${table} both have ${key}`);
+      owners.set(key, table);
     }
   }
   return Object.values(tables)
     .flat()
-    .toSorted((a, b) => a.slot - b.slot);
+    .toSorted((a, b) => a.number - b.number);
 }
 
 const byName = new Map(metricCatalog.map((metric) => [metric.name, metric]));

@@ -61,7 +61,7 @@ const machineId = () =>
 
 /** Stores a sample of the board's machine at the current time. Like an agent, it repeats until the history is ready. */
 async function measure(values: Readonly<Record<string, number>>): Promise<void> {
-  const slots = Object.keys(values).map((name) => metricOf(name)?.slot ?? 0);
+  const slots = Object.keys(values).map((name) => metricOf(name)?.number ?? 0);
   const sample = create(SampleSchema, { timeMs: BigInt(inside.clock.now()), slots, values: Object.values(values) });
   await waitUntil("the sample is stored", async () => {
     const outcome = await inside.sink.take(machineId() ?? "", [sample]);

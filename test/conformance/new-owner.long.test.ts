@@ -134,8 +134,8 @@ test.skipIf(skipped)(
     expect([drained, other(drained)].map((host) => inside.policy.rulesOn(host))).toEqual([[rule], []]);
 
     // Measured: by the machine's samples, and by a metric of the process.
-    const slots = metricCatalog.map(({ slot }) => slot);
-    const samplesOf = (machineId: string) => inside.samples.recent([{ machineId, afterMs: 0 }], slots);
+    const metricNumbers = metricCatalog.map(({ number }) => number);
+    const samplesOf = (machineId: string) => inside.samples.recent([{ machineId, afterMs: 0 }], metricNumbers);
     await waitUntil(
       "the history has samples of its machine",
       async () => {

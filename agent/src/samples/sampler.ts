@@ -74,7 +74,7 @@ export function createSampler(deps: SamplerDeps): Sampler {
     const figures = readings
       .flatMap(({ values }) => Object.entries(values))
       .flatMap(([name, value]) => {
-        const metricNumber = metricOf(name)?.slot;
+        const metricNumber = metricOf(name)?.number;
         return metricNumber === undefined || value === undefined || !Number.isFinite(value)
           ? []
           : [{ metricNumber, value }];

@@ -18,7 +18,7 @@ export async function measureExposition(count: number, rounds: number): Promise<
     const samples = createSamples(history.sql);
     const services = watchedServices(count);
     const exposed = metricCatalog.filter((metric) => metric.source !== null && appliesToEngine(metric, "postgresql"));
-    const values = new Map(exposed.map(({ slot }) => [slot, slot / 3]));
+    const values = new Map(exposed.map(({ number }) => [number, number / 3]));
     const machineIds = services.flatMap(({ spec }) => spec.nodes.map(({ id }) => id));
     const took: number[] = [];
     const cpu: number[] = [];

@@ -27,7 +27,7 @@ import { watchedServices } from "./watched-services.ts";
 const ofOne = 10;
 const batch = 50;
 const intervalMs = 15_000;
-const memorySlot = 2;
+const memoryNumber = 2;
 
 /** CPU of a controller that evaluates rules while machines report their samples, spread over the interval as usual. */
 export async function measureRules(count: number, seconds: number): Promise<void> {
@@ -70,7 +70,7 @@ export async function measureRules(count: number, seconds: number): Promise<void
     const share = Math.ceil(machines.length / (intervalMs / 1_000));
     const notify = (machineIds: readonly string[], value: number) =>
       samples.insert(
-        machineIds.map((machineId) => ({ machineId, timeMs: Date.now(), values: new Map([[memorySlot, value]]) })),
+        machineIds.map((machineId) => ({ machineId, timeMs: Date.now(), values: new Map([[memoryNumber, value]]) })),
       );
     const notifyEach = async (forSeconds: number) => {
       for (let second = 0; second < forSeconds; second += 1) {

@@ -1,7 +1,7 @@
 /** One metric of machines or engines. */
 export interface Metric {
   /** Number of the metric in samples, from 1 on. Stored samples refer to it, so a number is never reused. */
-  readonly slot: number;
+  readonly number: number;
   readonly name: string;
   readonly unit: MetricUnit;
   /** Values of database_type that have the metric; empty means all. */

@@ -5,9 +5,9 @@ const valkey = ["valkey"];
 /** Metrics of Valkey. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const valkeyMetrics: readonly Metric[] = [
-  { slot: 24, name: "valkey_used_memory",                 unit: "bytes",            engines: valkey,     kind: "gauge", source: "engine",  description: "Memory allocated by valkey" },
-  { slot: 25, name: "valkey_keyspace_hits",               unit: "per second",       engines: valkey,     kind: "rate",  source: "engine",  description: "Lookups of existing keys" },
-  { slot: 26, name: "valkey_keyspace_misses",             unit: "per second",       engines: valkey,     kind: "rate",  source: "engine",  description: "Lookups of absent keys" },
-  { slot: 27, name: "valkey_evicted_keys",                unit: "per second",       engines: valkey,     kind: "rate",  source: "engine",  description: "Keys evicted because of the memory limit" },
-  { slot: 28, name: "valkey_connected_clients",           unit: "count",            engines: valkey,     kind: "gauge", source: "engine",  description: "Client connections that are open" },
+  { number: 24, name: "valkey_used_memory",                 unit: "bytes",            engines: valkey,     kind: "gauge", source: "engine",  description: "Memory allocated by valkey" },
+  { number: 25, name: "valkey_keyspace_hits",               unit: "per second",       engines: valkey,     kind: "rate",  source: "engine",  description: "Lookups of existing keys" },
+  { number: 26, name: "valkey_keyspace_misses",             unit: "per second",       engines: valkey,     kind: "rate",  source: "engine",  description: "Lookups of absent keys" },
+  { number: 27, name: "valkey_evicted_keys",                unit: "per second",       engines: valkey,     kind: "rate",  source: "engine",  description: "Keys evicted because of the memory limit" },
+  { number: 28, name: "valkey_connected_clients",           unit: "count",            engines: valkey,     kind: "gauge", source: "engine",  description: "Client connections that are open" },
 ];

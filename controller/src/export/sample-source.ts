@@ -25,8 +25,8 @@ export interface MachinePosition {
 }
 
 const collected = metricCatalog.filter(({ source }) => source !== null);
-const nameOfSlot = new Map(collected.map(({ slot, name }) => [slot, name]));
-const slots = [...nameOfSlot.keys()];
+const nameOfNumber = new Map(collected.map(({ number, name }) => [number, name]));
+const metricNumbers = [...nameOfNumber.keys()];
 /** Minimum retention of raw samples. */
 const samplesRetainedMs = 24 * 3_600_000;
 const hourMs = 3_600_000;
@@ -46,7 +46,7 @@ export function createSampleSource(samples: StoredSamples): SampleSource {
       const first = machines.toSorted((a, b) => a.afterMs - b.afterMs).slice(0, Math.max(1, rows));
       const max = Math.max(1, Math.floor(rows / Math.max(1, first.length)));
       const queries = first.map(({ target, afterMs }) => ({ machineId: target.machineId, afterMs }));
-      const found = Map.groupBy(await samples.recent(queries, slots, max), ({ machineId }) => machineId);
+      const found = Map.groupBy(await samples.recent(queries, metricNumbers, max), ({ machineId }) => machineId);
       const items: MetricItem[] = [];
       const positions = new Map<string, number>();
       const done = new Set<string>();
@@ -61,8 +61,8 @@ export function createSampleSource(samples: StoredSamples): SampleSource {
         if (own.length < max) done.add(machineId);
         for (const { timeMs, values } of own) {
           positions.set(machineId, timeMs);
-          for (const [slot, value] of values) {
-            const metric = nameOfSlot.get(slot);
+          for (const [metricNumber, value] of values) {
+            const metric = nameOfNumber.get(metricNumber);
             if (metric !== undefined) items.push({ origin, metric, value, timeMs });
           }
         }

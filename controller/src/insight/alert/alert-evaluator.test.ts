@@ -101,8 +101,8 @@ async function watched(time: Time, spec: Partial<AlertRuleSpec> = {}, nodeIds: r
   const unit = begin(time);
   unit.create(alertRuleKind, rule);
   await rules.untilRevision(await unit.commit(), 60_000);
-  const reported = (value: number, { machineId = nodeId, slot = 2 } = {}) =>
-    stored.insert([{ machineId, timeMs: time.now, values: new Map([[slot, value]]) }]);
+  const reported = (value: number, { machineId = nodeId, metricNumber = 2 } = {}) =>
+    stored.insert([{ machineId, timeMs: time.now, values: new Map([[metricNumber, value]]) }]);
   const fired = () => rules.get(rule.metadata.id)?.object.status.fired ?? null;
   const events = async () => {
     const { values } = await store.list(outboxPrefix, { limit: 500 });
@@ -246,7 +246,7 @@ test("samples from before a stop are ignored by a controller that takes over aft
 });
 
 const lag = { metric: "replication_lag_seconds", threshold: 300, noData: "fire" } as const;
-const lagSlot = 8;
+const lagNumber = 8;
 
 test("lag rules evaluate replicas only: a promotion resolves the alert, and primaries may be silent", async () => {
   const time = { now: Date.now() };
@@ -255,7 +255,7 @@ test("lag rules evaluate replicas only: a promotion resolves the alert, and prim
   const { recent, ticks } = counted();
   startEvaluator(time, { recent });
   await reported(50, { machineId: old });
-  await reported(900, { machineId: next, slot: lagSlot });
+  await reported(900, { machineId: next, metricNumber: lagNumber });
   await until(() => fired() !== null);
   expect(fired()).toMatchObject({ state: "firing", nodeId: next });
   becomes({ primary: next });
@@ -264,10 +264,10 @@ test("lag rules evaluate replicas only: a promotion resolves the alert, and prim
   await ticks();
   // The new replica has not reported its lag yet.
   expect(fired()).not.toBeNull();
-  await reported(0, { machineId: old, slot: lagSlot });
+  await reported(0, { machineId: old, metricNumber: lagNumber });
   await until(() => fired() === null);
   time.now += 50_000;
-  await reported(0, { machineId: old, slot: lagSlot });
+  await reported(0, { machineId: old, metricNumber: lagNumber });
   time.now += 50_000;
   await ticks();
   expect(fired()).toBeNull();

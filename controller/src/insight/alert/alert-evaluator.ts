@@ -13,7 +13,7 @@ import {
   machinesOfMetric,
   suspensionReason,
   type RulesByService,
-  slotOf,
+  metricNumberOf,
   type StoredRule,
   parametersOf,
 } from "./alert-rule.ts";
@@ -125,15 +125,16 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
     const silentFromMs = new Map([...expectedSinceMs].map(([id, sinceMs]) => [id, Math.max(sinceMs, readSinceMs)]));
     return rules.flatMap((rule) => {
       const { metadata, spec, status } = rule.object;
-      const slot = slotOf(rule.object);
-      if (slot === undefined) return [];
+      const metricNumber = metricNumberOf(rule.object);
+      if (metricNumber === undefined) return [];
       evaluated.set(metadata.id, rule.modRevision);
       const firesOnSilence = spec.noData === "fire" && status.fired?.state !== "no_data";
       const measuredNodes = machinesOfMetric(owner, spec.metric);
       const isSilent =
-        firesOnSilence && measuredNodes.some(({ id }) => now - (windows.get(id)?.newestMs(slot) ?? 0) > staleAfterMs);
+        firesOnSilence &&
+        measuredNodes.some(({ id }) => now - (windows.get(id)?.newestMs(metricNumber) ?? 0) > staleAfterMs);
       if (!hasNew && !isSilent && before.get(metadata.id) === rule.modRevision) return [];
-      const values = new Map(measuredNodes.map(({ id }) => [id, windows.get(id)?.values(slot) ?? []]));
+      const values = new Map(measuredNodes.map(({ id }) => [id, windows.get(id)?.values(metricNumber) ?? []]));
       const { fired } = status;
       const to = evaluateRule(parametersOf(rule.object, owner), values, {
         fired: fired === null ? undefined : { state: fired.state, nodeId: fired.nodeId, firedAtMs: fired.firedAt },
@@ -177,8 +178,8 @@ function rangesOf(active: readonly WatchedOwner[], now: number): ReadonlyMap<str
       .filter(({ rules }) => rules.length > 0)
       .flatMap(({ owner, rules }) => {
         const fromMs = now - Math.max(...rules.map(({ object }) => lookBackMs(object)));
-        const slots = new Set(rules.flatMap(({ object }) => slotOf(object) ?? []));
-        return owner.machines.map(({ id }) => [id, { fromMs, slots }] as const);
+        const metricNumbers = new Set(rules.flatMap(({ object }) => metricNumberOf(object) ?? []));
+        return owner.machines.map(({ id }) => [id, { fromMs, metricNumbers }] as const);
       }),
   );
 }

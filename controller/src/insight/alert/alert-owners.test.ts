@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close());
 
 const [id, machineId] = [uuidv7(), uuidv7()];
-const healthSlot = metricOf("health")?.slot ?? 0;
+const healthNumber = metricOf("health")?.number ?? 0;
 
 test("an owner that is no service gets the default rules of its kind, fires, and is resolved by its deletion", async () => {
   let board: MonitoredOwner | undefined = {
@@ -65,7 +65,7 @@ test("an owner that is no service gets the default rules of its kind, fires, and
   const samples = Array.from({ length: 41 }, (_, n) => ({
     machineId,
     timeMs: now + n * 15_000,
-    values: new Map([[healthSlot, 2]]),
+    values: new Map([[healthNumber, 2]]),
   }));
   now = firedAt;
   const recent = async () => samples;

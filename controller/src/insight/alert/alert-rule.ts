@@ -171,8 +171,8 @@ export function lookBackMs({ spec }: AlertRuleObject): number {
 }
 
 /** Slot of the rule's metric in samples; undefined for a metric that this version lacks. */
-export function slotOf({ spec }: AlertRuleObject): number | undefined {
-  return metricOf(spec.metric)?.slot;
+export function metricNumberOf({ spec }: AlertRuleObject): number | undefined {
+  return metricOf(spec.metric)?.number;
 }
 
 /** The errors of a metric's name, for validation: empty if the catalog has it. */

@@ -7,7 +7,7 @@ import {
   lookBackMs,
   machinesOfMetric,
   suspensionReason,
-  slotOf,
+  metricNumberOf,
   parametersOf,
 } from "./alert-rule.ts";
 import { evaluateRule, type RuleEvaluation } from "./evaluate-rule.ts";
@@ -33,21 +33,21 @@ export function createEvaluateRules(deps: {
     if (active.length === 0 || suspensionReason(owner) !== undefined) return new Map();
     const nowMs = deps.clock.now();
     const fromMs = nowMs - Math.max(...active.map(lookBackMs));
-    const slots = new Set(active.flatMap((rule) => slotOf(rule) ?? []));
+    const metricNumbers = new Set(active.flatMap((rule) => metricNumberOf(rule) ?? []));
     const nodes = owner.machines.map(({ id }) => id);
     const reader = createSampleReader(deps.samples);
     try {
-      await reader.read(new Map(nodes.map((id) => [id, { fromMs, slots }])));
+      await reader.read(new Map(nodes.map((id) => [id, { fromMs, metricNumbers }])));
     } catch (error) {
       deps.log.debug("samples of alert rules not read", { error: String(error) });
       return new Map();
     }
     return new Map(
       active.flatMap((rule) => {
-        const slot = slotOf(rule);
-        if (slot === undefined) return [];
+        const metricNumber = metricNumberOf(rule);
+        if (metricNumber === undefined) return [];
         const measuredNodes = machinesOfMetric(owner, rule.spec.metric);
-        const values = new Map(measuredNodes.map(({ id }) => [id, reader.window(id)?.values(slot) ?? []]));
+        const values = new Map(measuredNodes.map(({ id }) => [id, reader.window(id)?.values(metricNumber) ?? []]));
         const { fired } = rule.status;
         const before = {
           fired: fired === null ? undefined : { state: fired.state, nodeId: fired.nodeId, firedAtMs: fired.firedAt },

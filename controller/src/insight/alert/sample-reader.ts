@@ -5,7 +5,7 @@ import { type SampleValue, staleAfterMs } from "./evaluate-rule.ts";
 /** The metrics and time range that rules need of one machine. */
 export interface SampleRange {
   readonly fromMs: number;
-  readonly slots: ReadonlySet<number>;
+  readonly metricNumbers: ReadonlySet<number>;
 }
 
 /** Reads the samples that rules need: the complete time range of a machine once, then only new samples. */
@@ -27,8 +27,8 @@ const initialReadsMax = 200;
 export function createSampleReader(samples: Pick<Samples, "recent">): SampleReader {
   const windows = new Map<string, SampleWindow>();
 
-  function covers(window: SampleWindow | undefined, { fromMs, slots }: SampleRange): window is SampleWindow {
-    return window !== undefined && window.fromMs <= fromMs && slots.isSubsetOf(window.slots);
+  function covers(window: SampleWindow | undefined, { fromMs, metricNumbers }: SampleRange): window is SampleWindow {
+    return window !== undefined && window.fromMs <= fromMs && metricNumbers.isSubsetOf(window.metricNumbers);
   }
 
   return {
@@ -41,10 +41,12 @@ export function createSampleReader(samples: Pick<Samples, "recent">): SampleRead
           return [{ machineId, window, afterMs: Math.max(range.fromMs, (window.lastMs ?? 0) - overlapMs) }];
         initialReads += 1;
         if (initialReads > initialReadsMax) return [];
-        return [{ machineId, window: createSampleWindow(range.fromMs, range.slots), afterMs: range.fromMs - 1 }];
+        return [
+          { machineId, window: createSampleWindow(range.fromMs, range.metricNumbers), afterMs: range.fromMs - 1 },
+        ];
       });
-      const slots = new Set([...ranges.values()].flatMap((range) => [...range.slots]));
-      const rows = Map.groupBy(await samples.recent(queries, [...slots]), ({ machineId }) => machineId);
+      const metricNumbers = new Set([...ranges.values()].flatMap((range) => [...range.metricNumbers]));
+      const rows = Map.groupBy(await samples.recent(queries, [...metricNumbers]), ({ machineId }) => machineId);
       const updated = new Set<string>();
       for (const { machineId, window } of queries) {
         windows.set(machineId, window);
@@ -62,13 +64,13 @@ interface SampleWindow {
   /** Start of the time range whose samples are complete, in milliseconds since 1970. */
   readonly fromMs: number;
   /** Slots of the metrics in the window. */
-  readonly slots: ReadonlySet<number>;
+  readonly metricNumbers: ReadonlySet<number>;
   /** Time of the machine's newest sample. */
   readonly lastMs: number | undefined;
   /** Samples of one metric, oldest first. */
-  values(slot: number): readonly SampleValue[];
+  values(metricNumber: number): readonly SampleValue[];
   /** Time of the newest sample of this metric. */
-  newestMs(slot: number): number | undefined;
+  newestMs(metricNumber: number): number | undefined;
   /** Adds samples in any order; duplicates change nothing. True if a sample was new. */
   add(samples: readonly RecentSample[]): boolean;
   /**
@@ -77,29 +79,29 @@ interface SampleWindow {
   trim(fromMs: number): void;
 }
 
-function createSampleWindow(fromMs: number, slots: ReadonlySet<number>): SampleWindow {
-  const bySlot = new Map<number, SampleValue[]>([...slots].map((slot) => [slot, []]));
+function createSampleWindow(fromMs: number, metricNumbers: ReadonlySet<number>): SampleWindow {
+  const byNumber = new Map<number, SampleValue[]>([...metricNumbers].map((metricNumber) => [metricNumber, []]));
   const times = new Set<number>();
   let coveredFromMs = fromMs;
   let lastMs: number | undefined;
   return {
-    slots,
+    metricNumbers,
     get fromMs() {
       return coveredFromMs;
     },
     get lastMs() {
       return lastMs;
     },
-    values: (slot) => bySlot.get(slot) ?? [],
-    newestMs: (slot) => bySlot.get(slot)?.at(-1)?.timeMs,
+    values: (metricNumber) => byNumber.get(metricNumber) ?? [],
+    newestMs: (metricNumber) => byNumber.get(metricNumber)?.at(-1)?.timeMs,
     add(samples) {
       const before = times.size;
       for (const { timeMs, values } of samples) {
         if (times.has(timeMs)) continue;
         times.add(timeMs);
         lastMs = Math.max(lastMs ?? timeMs, timeMs);
-        for (const [slot, list] of bySlot) {
-          const value = values.get(slot);
+        for (const [metricNumber, list] of byNumber) {
+          const value = values.get(metricNumber);
           if (value !== undefined) insert(list, { timeMs, value });
         }
       }
@@ -108,7 +110,7 @@ function createSampleWindow(fromMs: number, slots: ReadonlySet<number>): SampleW
     trim(toMs) {
       coveredFromMs = Math.max(coveredFromMs, toMs);
       for (const time of times) if (time < toMs) times.delete(time);
-      for (const list of bySlot.values()) {
+      for (const list of byNumber.values()) {
         const firstRetained = list.findIndex(({ timeMs }) => timeMs >= toMs);
         list.splice(0, firstRetained === -1 ? Math.max(0, list.length - 1) : firstRetained);
       }

@@ -53,17 +53,17 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
       const { fromS, toS, resolutionS, resolution, period } = window;
       const points = await storedSamples.points({
         machineIds: nodes.map(({ id }) => id),
-        slots: metrics.map(({ slot }) => slot),
+        metricNumbers: metrics.map(({ number }) => number),
         fromS,
         toS,
         resolutionS,
       });
-      const bySeries = Map.groupBy(points, ({ machineId, slot }) => seriesKey(machineId, slot));
+      const bySeries = Map.groupBy(points, ({ machineId, metricNumber }) => seriesKey(machineId, metricNumber));
       const all = metrics.flatMap((metric) =>
         nodes.map((node) => ({
           metric,
           node,
-          points: bySeries.get(seriesKey(node.id, metric.slot)) ?? [],
+          points: bySeries.get(seriesKey(node.id, metric.number)) ?? [],
           reason: absenceOf(metric, fleet.observation(node.id)?.instance.absentMetrics ?? {}),
         })),
       );
@@ -149,8 +149,8 @@ function absenceOf({ name, source }: Metric, absentMetrics: Readonly<Record<stri
   return source === null ? "This version does not collect it." : lookUp(absentMetrics, name);
 }
 
-function seriesKey(machineId: string, slot: number): string {
-  return `${machineId} ${slot}`;
+function seriesKey(machineId: string, metricNumber: number): string {
+  return `${machineId} ${metricNumber}`;
 }
 
 function pointMessage({ timeS, average, minimum, maximum }: MetricPoint) {

@@ -7,7 +7,7 @@ import { partial } from "@holdfast/testing/partial.ts";
 import { monitoredService } from "#services/monitored-services.ts";
 import { metricExposition } from "./metric-exposition.ts";
 
-const slot = (name: string) => metricOf(name)?.slot ?? 0;
+const metricNumber = (name: string) => metricOf(name)?.number ?? 0;
 
 test("the text has every reported metric once for each node, and no other", async () => {
   const names = ["orders", 'a "quoted" \\ name'];
@@ -19,15 +19,15 @@ test("the text has every reported metric once for each node, and no other", asyn
     {
       machineId: "n-0",
       values: new Map([
-        [slot("cpu"), 12.5],
-        [slot("pg_connections"), 0],
+        [metricNumber("cpu"), 12.5],
+        [metricNumber("pg_connections"), 0],
       ]),
     },
     {
       machineId: "n-1",
       values: new Map([
-        [slot("cpu"), 1e-7],
-        [slot("valkey_used_memory"), 5],
+        [metricNumber("cpu"), 1e-7],
+        [metricNumber("valkey_used_memory"), 5],
       ]),
     },
   ];
@@ -43,7 +43,7 @@ test("a thousand services are exported in one call", async () => {
   const services = Array.from({ length: 1_000 }, (_, index) =>
     runningService({ id: `s-${index}` }, { nodes: [nodeOf(`n-${index}`)] }),
   );
-  const values = new Map(["cpu", "memory", "disk", "connections", "pg_locks"].map((name) => [slot(name), 1]));
+  const values = new Map(["cpu", "memory", "disk", "connections", "pg_locks"].map((name) => [metricNumber(name), 1]));
   const samples = services.map((_, index) => ({ machineId: `n-${index}`, values }));
   expect(parseExposition(await metricExposition(services.map(monitoredService), samples, []))).toHaveLength(5_000);
 });
@@ -74,8 +74,8 @@ test("an owner that is no service has the label of its kind, and no metrics of e
     machines: [{ id: "m", role: "primary" }],
   });
   const values = new Map([
-    [slot("cpu"), 3],
-    [slot("pg_connections"), 9],
+    [metricNumber("cpu"), 3],
+    [metricNumber("pg_connections"), 9],
   ]);
   const read = parseExposition(await metricExposition([board], [{ machineId: "m", values }], []));
   const labels = { service_id: "b", service_name: "chess", db_type: "board", node_id: "m", role: "primary" };

@@ -30,10 +30,10 @@ export function metricExposition(
         node_id: node.id,
         role: node.role,
       };
-      for (const { slot, name, description, unit } of metrics) {
-        const value = byMachine.get(node.id)?.get(slot);
+      for (const { number, name, description, unit } of metrics) {
+        const value = byMachine.get(node.id)?.get(number);
         if (value === undefined) continue;
-        let gauge = gauges.get(slot);
+        let gauge = gauges.get(number);
         if (gauge === undefined) {
           gauge = new Gauge({
             name: `holdfast_${name}`,
@@ -41,7 +41,7 @@ export function metricExposition(
             labelNames,
             registers: [registry],
           });
-          gauges.set(slot, gauge);
+          gauges.set(number, gauge);
         }
         gauge.set(labels, value);
       }

@@ -45,8 +45,8 @@ test.each([
   ["a time that is still to come", { timeMs: BigInt(now + 120_000) }, /120 s ahead/],
   ["a time of days ago", { timeMs: BigInt(now - 25 * 3_600_000) }, /over 24 hours old: of 2026-03-14/],
   ["no time at all", { timeMs: -(2n ** 62n) }, /over 24 hours old/],
-  ["fewer values than slots", { values: [1] }, /one value for each metric/],
-  ["a slot of no catalog", { slots: [0, 9_999] }, /no catalog/],
+  ["fewer values than metrics", { values: [1] }, /one value for each metric/],
+  ["a number of no catalog", { slots: [0, 9_999] }, /no catalog/],
   ["a value that is not finite", { values: [Number.NaN, 1] }, /not finite/],
 ])("a sample with %s is refused, and the other samples of its batch are stored", async (_, change, reason) => {
   const { collector, stored } = open();

@@ -134,8 +134,8 @@ export interface CheckedSamples {
 const oldestMs = 24 * 3_600_000;
 /** Maximum tolerated lead of a machine's clock. */
 const clockSkewMaxMs = 60_000;
-/** Maximum slot of a metric. Slots of later versions of the catalog are stored as well. */
-const slotsMax = 256;
+/** Maximum number of a metric. Numbers of later versions of the catalog are stored as well. */
+const maxMetricNumber = 256;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Selects the plausible samples of a batch. A machine that sends implausible ones affects no other machine. */
@@ -160,12 +160,12 @@ function faultOf({ timeMs, slots, values }: Sample, now: number): string | undef
   if (time < now - oldestMs) return `The sample is over 24 hours old: of ${new Date(Math.max(time, 0)).toISOString()}.`;
   if (slots.length === 0 || slots.length !== values.length)
     return "The sample does not have one value for each metric.";
-  if (!slots.every((slot) => slot >= 1 && slot <= slotsMax))
+  if (!slots.every((number) => number >= 1 && number <= maxMetricNumber))
     return "The sample names a metric number that no catalog has.";
   if (!values.every(Number.isFinite)) return "The sample has a value that is not finite.";
   return undefined;
 }
 
 function valuesOf({ slots, values }: Sample): ReadonlyMap<number, number> {
-  return new Map(slots.map((slot, index) => [slot, values.at(index) ?? 0]));
+  return new Map(slots.map((number, index) => [number, values.at(index) ?? 0]));
 }

@@ -44,21 +44,26 @@ export function createSamplePages({ storedSamples, cursors, clock }: Deps) {
       now - (refreshedAt.get(call) ?? -refreshMs) < refreshMs
     )
       return { samples: [], nextCursor: request.cursor, hasMore: false };
-    const slots = metrics.map(({ slot }) => slot);
-    const { after, limit, cursorAt } = cursors.open(call, "metric-samples", [request.serviceId, slots], request);
+    const metricNumbers = metrics.map(({ number }) => number);
+    const { after, limit, cursorAt } = cursors.open(
+      call,
+      "metric-samples",
+      [request.serviceId, metricNumbers],
+      request,
+    );
     const from = request.since === undefined ? clock.now() - defaultRangeMs : timestampMs(request.since);
     const nodes = new Map(machines.map((node) => [node.id, node]));
     const before: SamplePosition =
       after === undefined ? new Map([...nodes.keys()].map((id) => [id, from])) : readPosition(after, [...nodes.keys()]);
     const queries = [...before].map(([machineId, afterMs]) => ({ machineId, afterMs }));
-    const page = samplePage(await storedSamples.recent(queries, slots, limit + 1), before, limit);
+    const page = samplePage(await storedSamples.recent(queries, metricNumbers, limit + 1), before, limit);
     if (!page.more) refreshedAt.set(call, now);
     return {
       samples: page.samples.flatMap(({ machineId, timeMs, values }) => {
         const node = nodes.get(machineId);
         if (node === undefined) return [];
-        const named = metrics.flatMap(({ slot, name }) => {
-          const value = values.get(slot);
+        const named = metrics.flatMap(({ number, name }) => {
+          const value = values.get(number);
           return value === undefined ? [] : [[name, value] as const];
         });
         return {

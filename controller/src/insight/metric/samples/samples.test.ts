@@ -26,7 +26,7 @@ afterAll(async () => {
   await postgresql?.stop();
 });
 
-/** One sample each 15 s from one time to another: slot 1 counts 0, 1, 2, 3 in each minute, slot 3 is always 7. */
+/** One sample each 15 s from one time to another: metric 1 counts 0, 1, 2, 3 in each minute, metric 3 is always 7. */
 function samplesOf(machineId: string, fromMs: number, toMs: number): StoredSample[] {
   const count = (toMs - fromMs) / 15_000;
   return Array.from({ length: count }, (_, index) => {
@@ -44,7 +44,7 @@ function samplesOf(machineId: string, fromMs: number, toMs: number): StoredSampl
 }
 
 function query(machineId: string, fromMs: number, toMs: number, resolutionS: number): PointsQuery {
-  return { machineIds: [machineId], slots: [1, 2, 3], fromS: fromMs / 1_000, toS: toMs / 1_000, resolutionS };
+  return { machineIds: [machineId], metricNumbers: [1, 2, 3], fromS: fromMs / 1_000, toS: toMs / 1_000, resolutionS };
 }
 
 async function rowsOf(table: string, machineId: string): Promise<number> {
@@ -67,8 +67,8 @@ test("samples are visible as points immediately, each once, and gaps remain gaps
   const points = await samples.points(query(machine, from, now, 60));
   const timesOf = [0, 1, 5].map((minute) => from / 1_000 + minute * 60);
   expect(points).toEqual([
-    ...timesOf.map((timeS) => ({ machineId: machine, slot: 1, timeS, average: 1.5, minimum: 0, maximum: 3 })),
-    ...timesOf.map((timeS) => ({ machineId: machine, slot: 3, timeS, average: 7, minimum: 7, maximum: 7 })),
+    ...timesOf.map((timeS) => ({ machineId: machine, metricNumber: 1, timeS, average: 1.5, minimum: 0, maximum: 3 })),
+    ...timesOf.map((timeS) => ({ machineId: machine, metricNumber: 3, timeS, average: 7, minimum: 7, maximum: 7 })),
   ]);
 });
 
@@ -94,7 +94,7 @@ test("roll-ups give the same points as the samples, however often and late they 
       samples.points(query(machine, from - 30 * minuteMs, now + 30 * minuteMs, 3_600)),
     ]);
   const before = await both();
-  expect(before[1]?.filter(({ slot }) => slot === 3).length).toBe(6);
+  expect(before[1]?.filter(({ metricNumber }) => metricNumber === 3).length).toBe(6);
   expect(await samples.rollUp(now)).toBeGreaterThanOrEqual(5);
   expect(await both()).toEqual(before);
   expect(await samples.rollUp(now)).toBe(0);
@@ -142,7 +142,9 @@ test("old samples are dropped by partition after the roll-up; minutes and hours 
   const tables = ["sample", "sample_minute", "sample_five_minutes", "sample_hour"];
   expect(await Promise.all(tables.map((table) => rowsOf(table, machine)))).toEqual([0, 1, 1, 1]);
   const week = await samples.points(query(machine, now - 7 * 24 * hourMs, later, 300));
-  expect(week.filter(({ slot }) => slot === 1)).toMatchObject([{ average: 1.5, minimum: 0, maximum: 3 }]);
+  expect(week.filter(({ metricNumber }) => metricNumber === 1)).toMatchObject([
+    { average: 1.5, minimum: 0, maximum: 3 },
+  ]);
   await history.dropExpired(now + 10 * 24 * hourMs);
   expect(await Promise.all(tables.map((table) => rowsOf(table, machine)))).toEqual([0, 0, 0, 1]);
 });

@@ -14,7 +14,7 @@ export interface StoredSample {
   readonly machineId: string;
   /** Milliseconds since 1970. */
   readonly timeMs: number;
-  /** Values by metric slot, from 1; absent slots have no value. */
+  /** Values by metric number, from 1; an absent metric has no value. */
   readonly values: ReadonlyMap<number, number>;
 }
 
@@ -27,7 +27,7 @@ export interface Samples {
   /** The newest sample of each machine that has one since a time (milliseconds since 1970). */
   newest(machineIds: readonly string[], sinceMs: number): Promise<NewestSample[]>;
   /** Raw samples that are newer than each machine's time, the first `limit` of each. */
-  recent(query: readonly RecentQuery[], slots: readonly number[], limit?: number): Promise<RecentSample[]>;
+  recent(query: readonly RecentQuery[], metricNumbers: readonly number[], limit?: number): Promise<RecentSample[]>;
   /**
    * Number of a machine's values after one time and before another (milliseconds since 1970), to the minute, by
    * roll-ups.
@@ -52,7 +52,7 @@ export function createSamples(whenReady: () => Database): Samples {
     },
     points: async (query) => readPoints(whenReady(), query),
     newest: async (machineIds, sinceMs) => readNewestSamples(whenReady(), machineIds, sinceMs),
-    recent: async (query, slots, limit) => readRecentSamples(whenReady(), query, slots, limit),
+    recent: async (query, metricNumbers, limit) => readRecentSamples(whenReady(), query, metricNumbers, limit),
     countValues: async (...query) => countValues(whenReady(), ...query),
     async rollUp(now) {
       let hours = 0;
@@ -103,7 +103,7 @@ const countStatement = `
 /** The newest sample of a machine. */
 export interface NewestSample {
   readonly machineId: string;
-  /** Values by metric slot (common/metric-catalog.ts). */
+  /** Values by metric number (common/metric-catalog.ts). */
   readonly values: ReadonlyMap<number, number>;
 }
 
@@ -163,11 +163,11 @@ const takeHours = `
   )
   returning machine_id, hour::text`;
 
-/** SQL that gathers rows of (machine_id, time, slot, n, total, least, most) into one row per machine and time. */
+/** SQL that gathers rows of (machine_id, time, metric, n, total, least, most) into one row per machine and time. */
 const gathered = (table: string, from: string) => `
   insert into ${table} as before (machine_id, time, counts, sums, mins, maxs)
-  select machine_id, time, array_agg(n order by slot), array_agg(total order by slot), array_agg(least order by slot),
-    array_agg(most order by slot)
+  select machine_id, time, array_agg(n order by metric), array_agg(total order by metric), array_agg(least order by metric),
+    array_agg(most order by metric)
   from (${from}) as each group by machine_id, time
   on conflict (machine_id, time) do update
   set counts = excluded.counts, sums = excluded.sums, mins = excluded.mins, maxs = excluded.maxs
@@ -175,11 +175,11 @@ const gathered = (table: string, from: string) => `
 
 const minutesOfSamples = gathered(
   "sample_minute",
-  `select s.machine_id, date_bin('1 minute', s.time, timestamptz 'epoch') as time, v.slot,
+  `select s.machine_id, date_bin('1 minute', s.time, timestamptz 'epoch') as time, v.metric,
      count(v.value)::smallint as n, sum(v.value) as total, min(v.value) as least, max(v.value) as most
    from unnest($1::uuid[], $2::timestamptz[]) as h (machine_id, hour)
    join sample s on s.machine_id = h.machine_id and s.time >= h.hour and s.time < h.hour + interval '1 hour'
-   cross join lateral unnest(s.vals) with ordinality as v (value, slot)
+   cross join lateral unnest(s.vals) with ordinality as v (value, metric)
    group by 1, 2, 3`,
 );
 
@@ -187,11 +187,11 @@ const minutesOfSamples = gathered(
 const coarser = (table: string, from: string, step: string) =>
   gathered(
     table,
-    `select m.machine_id, date_bin('${step}', m.time, timestamptz 'epoch') as time, v.slot,
+    `select m.machine_id, date_bin('${step}', m.time, timestamptz 'epoch') as time, v.metric,
      coalesce(sum(v.n), 0)::smallint as n, sum(v.total) as total, min(v.least) as least, max(v.most) as most
    from unnest($1::uuid[], $2::timestamptz[]) as h (machine_id, hour)
    join ${from} m on m.machine_id = h.machine_id and m.time >= h.hour and m.time < h.hour + interval '1 hour'
-   cross join lateral unnest(m.counts, m.sums, m.mins, m.maxs) with ordinality as v (n, total, least, most, slot)
+   cross join lateral unnest(m.counts, m.sums, m.mins, m.maxs) with ordinality as v (n, total, least, most, metric)
    group by 1, 2, 3`,
   );
 
