@@ -1,8 +1,7 @@
-import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
-import { readTopic, writeRecords } from "@holdfast/testing/engines/kafka-ledger.ts";
+import { readTopic } from "@holdfast/testing/engines/kafka-ledger.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
-import { resolveName } from "@holdfast/testing/network/dns-query.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
@@ -13,150 +12,102 @@ import {
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AcknowledgedWriter } from "../faults/acknowledged-writer.ts";
-
-interface TopicJson {
-  readonly name: string;
-  readonly replication_factor: number;
-  readonly partition_states: readonly { readonly replicas: readonly number[]; readonly in_sync: readonly number[] }[];
-}
+import { longMs, type ReplicatedBus, startReplicatedBus, type TopicJson } from "./kafka/replicated-bus.ts";
 
 const skip = await requireRecipes(import.meta.filename, "kafka");
-const longMs = 900_000;
 
 describe.skipIf(skip !== undefined)("a Kafka of several brokers", { timeout: longMs }, () => {
-  let platform: Platform;
-  let services: Services;
-  let bus: RunningService;
-  let writer: AcknowledgedWriter;
-  const writing = new AbortController();
+  let bus: ReplicatedBus;
 
   beforeAll(async () => {
-    platform = await startPlatform();
-    services = createServices(platform);
-    const parameters = { "group.initial.rebalance.delay.ms": "0" };
-    const { id } = await services.create("bus", { database_type: "kafka", node_count: 3, parameters });
-    await services.settled(id, "Running", longMs);
-    bus = await services.open(id);
-    writer = await writeRecords(platform, bus, writing.signal);
+    bus = await startReplicatedBus();
   }, longMs);
-  afterAll(async () => {
-    writing.abort();
-    await writer?.done;
-    await platform?.remove();
-  });
+  afterAll(() => bus?.remove());
 
-  const path = (rest = "") => `/managed-services/${bus.service.id}${rest}`;
-  const machineOf = (nodeId: string) => platform.processes().machines.find(({ id }) => id === nodeId);
-  const leaderIn = ({ nodes }: ServiceJson) => nodes.find(({ role }) => role === "primary")?.id ?? "";
   const topics = async () =>
-    expectStatus(await platform.rest.get<PageJson<"topics", TopicJson>>(path("/topics")), 200).json.topics;
-
-  async function writesContinue(): Promise<void> {
-    const before = writer.acknowledged;
-    await waitUntil("writes continue", () => writer.acknowledged > before + 20, { withinMs: longMs });
-  }
-
-  /** The service with this number of healthy members, under its name, with writes. */
-  async function isComplete(count: number): Promise<ServiceJson> {
-    const isIt = async () => {
-      const service = await services.settled(bus.service.id, "Running", longMs);
-      const running = service.nodes.filter(({ status }) => status === "Running").length;
-      return running === count && service.nodes.length === count && service.health.status === "healthy" && service;
-    };
-    const describeService = () => services.describe(bus.service.id);
-    const service = await waitUntil("all brokers are healthy", isIt, { withinMs: longMs, describe: describeService });
-    await waitUntil("the name resolves to all brokers", async () => {
-      const addresses = await resolveName(platform.admin.dns_server, bus.connection.host);
-      return addresses.length === count;
-    });
-    await writesContinue();
-    return service;
-  }
-
-  /** Numbers of the brokers that have replicas of the topic, and the smallest number of in-sync replicas. */
-  async function placementOf(name: string): Promise<{ brokers: number[]; inSync: number }> {
-    const { json } = expectStatus(await platform.rest.get<TopicJson>(path(`/topics/${name}`)), 200);
-    const brokers = [...new Set(json.partition_states.flatMap(({ replicas }) => replicas))].toSorted((a, b) => a - b);
-    return { brokers, inSync: Math.min(...json.partition_states.map(({ in_sync: inSync }) => inSync.length)) };
-  }
+    expectStatus(await bus.platform.rest.get<PageJson<"topics", TopicJson>>(bus.path("/topics")), 200).json.topics;
 
   it("has three replicas of each partition, and names each broker in its connection", async () => {
-    await isComplete(3);
-    bus = await services.open(bus.service.id);
-    expect(bus.connection.bootstrap_servers?.split(",")).toHaveLength(3);
+    await bus.isComplete(3);
+    const { connection } = await bus.open();
+    expect(connection.bootstrap_servers?.split(",")).toHaveLength(3);
     expect(await topics()).toMatchObject([{ name: "ledger", replication_factor: 3 }]);
-    expect(await placementOf("ledger")).toEqual({ brokers: [1, 2, 3], inSync: 3 });
+    expect(await bus.placementOf("ledger")).toEqual({ brokers: [1, 2, 3], inSync: 3 });
   });
 
   it("takes writes while its leader is killed", async () => {
-    const leader = leaderIn(await services.get(bus.service.id));
-    killImmediately(machineOf(leader)?.engine ?? 0);
-    await writesContinue();
-    await isComplete(3);
+    const leader = bus.leaderIn(await bus.services.get(bus.id));
+    killImmediately(bus.engineOf(leader));
+    await bus.writesContinue();
+    await bus.isComplete(3);
   });
 
   it("takes writes while its brokers restart one by one, for a parameter and another plan", async () => {
+    const { platform } = bus;
     const parameters = { "num.partitions": "2" };
-    expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
+    expectStatus(await platform.rest.patch(bus.path("/configuration"), { parameters }), 200);
     const before = platform.processes().machines.map(({ engine }) => engine);
-    expectStatus(await platform.rest.post(path("/restart")), 202);
-    await isComplete(3);
+    expectStatus(await platform.rest.post(bus.path("/restart")), 202);
+    await bus.isComplete(3);
     const after = platform.processes().machines.map(({ engine }) => engine);
     expect(after.filter((pid) => before.includes(pid))).toEqual([]);
-    expectStatus(await platform.rest.post(path("/resize"), { plan_name: "tier-2" }), 202);
-    await isComplete(3);
+    expectStatus(await platform.rest.post(bus.path("/resize"), { plan_name: "tier-2" }), 202);
+    await bus.isComplete(3);
   });
 
   it("has a user's new password and rights at all brokers once the call returns", async () => {
+    const { platform } = bus;
+    const { connection: all } = await bus.open();
     const user = { username: "writer", role: "readwrite" };
-    expectStatus(await platform.rest.post(path("/database-users"), user), 201);
+    expectStatus(await platform.rest.post(bus.path("/database-users"), user), 201);
     for (let round = 0; round < 3; round += 1) {
-      const reset = await platform.rest.post(path("/database-users/writer/reset-password"));
+      const reset = await platform.rest.post(bus.path("/database-users/writer/reset-password"));
       expectStatus(reset, 200);
-      const reveal = await platform.rest.post<{ password: string }>(path("/database-users/writer/reveal-password"));
+      const reveal = await platform.rest.post<{ password: string }>(bus.path("/database-users/writer/reveal-password"));
       const { password } = expectStatus(reveal, 200).json;
-      for (const host of bus.connection.nodes.map(({ hostname }) => hostname)) {
-        const connection = { ...bus.connection, host };
+      for (const host of all.nodes.map(({ hostname }) => hostname)) {
+        const connection = { ...all, host };
         const admin = serviceKafka(platform, { connection, password }, { username: "writer" }).admin();
         await admin.connect();
         await admin.fetchTopicOffsets("ledger");
         await admin.disconnect();
       }
     }
-    expectStatus(await platform.rest.delete(path("/database-users/writer")), 204);
+    expectStatus(await platform.rest.delete(bus.path("/database-users/writer")), 204);
   });
 
   it("gets a fourth broker, which gets partitions, and loses its leader after its data moved", async () => {
-    expectStatus(await platform.rest.post(path("/nodes"), { role: "replica" }), 202);
-    const four = await isComplete(4);
+    const { platform } = bus;
+    expectStatus(await platform.rest.post(bus.path("/nodes"), { role: "replica" }), 202);
+    const four = await bus.isComplete(4);
     await waitUntil(
       "the new broker has partitions",
       async () => {
-        const { brokers, inSync } = await placementOf("ledger");
+        const { brokers, inSync } = await bus.placementOf("ledger");
         return brokers.join() === "1,2,3,4" && inSync === 3;
       },
       { withinMs: longMs },
     );
-    await isComplete(4);
-    const leader = leaderIn(four);
-    expectStatus(await platform.rest.delete(path(`/nodes/${leader}`)), 202);
-    const three = await isComplete(3);
+    await bus.isComplete(4);
+    const leader = bus.leaderIn(four);
+    expectStatus(await platform.rest.delete(bus.path(`/nodes/${leader}`)), 202);
+    const three = await bus.isComplete(3);
     expect(three.nodes.map(({ id }) => id)).not.toContain(leader);
-    const { brokers, inSync } = await placementOf("ledger");
+    const { brokers, inSync } = await bus.placementOf("ledger");
     expect(brokers).toHaveLength(3);
     expect(inSync).toBe(3);
-    const two = await platform.rest.delete<ProblemJson>(path(`/nodes/${three.nodes[0]?.id}`));
+    const two = await platform.rest.delete<ProblemJson>(bus.path(`/nodes/${three.nodes[0]?.id}`));
     expect(expectStatus(two, 422).json.detail).toContain("1, 3, 4, 5 nodes");
   });
 
   it("has a listener without TLS in the private network while it is enabled", async () => {
-    expect(bus.connection.private_bootstrap_servers).toBeNull();
-    expectStatus(await platform.rest.patch(path(), { private_listener: true }), 200);
-    await isComplete(3);
-    bus = await services.open(bus.service.id);
-    expect(bus.connection).toMatchObject({ private_security_protocol: "SASL_PLAINTEXT" });
-    const kafka = serviceKafka(platform, bus, { plain: true });
+    const { platform } = bus;
+    expect((await bus.open()).connection.private_bootstrap_servers).toBeNull();
+    expectStatus(await platform.rest.patch(bus.path(), { private_listener: true }), 200);
+    await bus.isComplete(3);
+    const service = await bus.open();
+    expect(service.connection).toMatchObject({ private_security_protocol: "SASL_PLAINTEXT" });
+    const kafka = serviceKafka(platform, service, { plain: true });
     const admin = kafka.admin();
     await waitUntil("the listener admits clients", async () => {
       await admin.connect();
@@ -164,7 +115,7 @@ describe.skipIf(skip !== undefined)("a Kafka of several brokers", { timeout: lon
     });
     const { brokers } = await admin.describeCluster();
     expect(brokers.map(({ host, port }) => `${host}:${port}`).toSorted()).toEqual(
-      bus.connection.private_bootstrap_servers?.split(",").toSorted(),
+      service.connection.private_bootstrap_servers?.split(",").toSorted(),
     );
     await admin.disconnect();
     // The topic is created by the first write, which its leader refuses until it has the new partition.
@@ -173,9 +124,9 @@ describe.skipIf(skip !== undefined)("a Kafka of several brokers", { timeout: lon
     await producer.send({ topic: "plain", acks: -1, messages: [{ value: "private" }] });
     await producer.disconnect();
     expect((await readTopic(kafka, "plain")).map(({ value }) => value)).toEqual(["private"]);
-    expectStatus(await platform.rest.patch(path(), { private_listener: false }), 200);
+    expectStatus(await platform.rest.patch(bus.path(), { private_listener: false }), 200);
     await waitUntil("the listener is gone", () =>
-      serviceKafka(platform, bus, { plain: true })
+      serviceKafka(platform, service, { plain: true })
         .admin()
         .connect()
         .then(
@@ -186,11 +137,9 @@ describe.skipIf(skip !== undefined)("a Kafka of several brokers", { timeout: lon
   });
 
   it("has lost no acknowledged record", async () => {
-    writing.abort();
-    await writer.done;
-    expect(writer.acknowledged).toBeGreaterThan(100);
-    expect(await writer.missing()).toEqual([]);
-    await services.delete(bus.service.id);
+    expect(await bus.lost()).toEqual([]);
+    expect(bus.writer.acknowledged).toBeGreaterThan(100);
+    await bus.services.delete(bus.id);
   });
 });
 
