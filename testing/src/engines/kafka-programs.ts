@@ -9,6 +9,7 @@ import type { Platform } from "../platform/platform.ts";
 import { testUid } from "../platform/platform-software.ts";
 import type { RunningService } from "../platform/services.ts";
 import { pythonEnvironment } from "../servers/python-environment.ts";
+import { openKafkaTools } from "./kafka-tools.ts";
 
 const execute = promisify(execFile);
 const packages = ["confluent-kafka==2.16.1"];
@@ -87,4 +88,69 @@ export async function runPythonKafka(platform: Platform, service: Service): Prom
     });
     return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
   });
+}
+
+/** Records and MB a second that Kafka's performance tools measured. */
+export interface MeasuredPerformance {
+  readonly produced: number;
+  readonly consumed: number;
+  readonly producedMbPerS: number;
+  readonly consumedMbPerS: number;
+}
+
+/** Writes and reads records of 1,000 bytes by Kafka's own performance tools. */
+export async function runPerformanceTools(
+  platform: Platform,
+  service: Service,
+  topic: string,
+  records: number,
+): Promise<MeasuredPerformance> {
+  const tools = await openKafkaTools();
+  return withClientFiles(platform, service, async (directory) => {
+    const servers = `${service.connection.host}:${service.connection.port}`;
+    const module = "org.apache.kafka.common.security.scram.ScramLoginModule";
+    const settings = {
+      "bootstrap.servers": servers,
+      "security.protocol": "SASL_SSL",
+      "sasl.mechanism": "SCRAM-SHA-512",
+      "sasl.jaas.config": `${module} required username="app_user" password="${service.password}";`,
+      "ssl.truststore.type": "PEM",
+      "ssl.truststore.location": join(directory, "ca.pem"),
+    };
+    const file = join(directory, "client.properties");
+    const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
+    writeFileSync(file, lines.join(""));
+    const java = [`-Djdk.net.hosts.file=${join(directory, "hosts")}`];
+    return measurePerformance((argv) => tools.run([...java, ...argv], [directory]), { servers, file, topic, records });
+  });
+}
+
+/** Runs both tools by `run`, with a file of client settings. */
+export async function measurePerformance(
+  run: (argv: readonly string[]) => Promise<string>,
+  {
+    servers,
+    file,
+    topic,
+    records,
+  }: { readonly servers: string; readonly file: string; readonly topic: string; readonly records: number },
+): Promise<MeasuredPerformance> {
+  const count = String(records);
+  const size = ["--record-size", "1000", "--throughput", "-1"];
+  const produce = ["--topic", topic, "--num-records", count, ...size, "--producer.config", file];
+  const produced = await run(["org.apache.kafka.tools.ProducerPerformance", ...produce]);
+  const sent = /(\d+) records sent, [\d.]+ records\/sec \(([\d.]+) MB\/sec\)(?![\s\S]*records sent)/.exec(produced);
+  // The first member of a first group waits for the topic of offsets.
+  const group = ["--timeout", "120000", "--consumer.config", file];
+  const consume = ["--topic", topic, "--messages", count, "--bootstrap-server", servers, ...group];
+  const consumed = await run(["org.apache.kafka.tools.ConsumerPerformance", ...consume, "--hide-header"]);
+  // Begin, end, MB, MB a second, records.
+  const read = consumed.trim().split("\n").at(-1)?.split(", ") ?? [];
+  if (sent === null || read.length < 5) throw new Error(`the tools printed: ${produced}\n${consumed}`);
+  return {
+    produced: Number(sent[1]),
+    consumed: Number(read[4]),
+    producedMbPerS: Number(sent[2]),
+    consumedMbPerS: Number(read[3]),
+  };
 }
