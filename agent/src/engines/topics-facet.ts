@@ -12,8 +12,15 @@ export interface TopicsFacet {
 }
 
 export interface GroupsFacet {
-  /** Without names: all groups. */
-  list(instance: Instance, names: readonly string[], signal: AbortSignal): Promise<EngineGroup[]>;
+  /**
+   * Without names: all groups. A summary has no offsets, of which a group can have as many as there are partitions. A
+   * summary of all groups has no lag either.
+   */
+  list(
+    instance: Instance,
+    request: { readonly names: readonly string[]; readonly summarized: boolean },
+    signal: AbortSignal,
+  ): Promise<EngineGroup[]>;
   /** Sets the offsets of a topic. Refused while the group has members. */
   reset(instance: Instance, reset: GroupReset, signal: AbortSignal): Promise<void>;
   drop(instance: Instance, name: string, signal: AbortSignal): Promise<{ existed: boolean }>;
@@ -62,6 +69,8 @@ export interface TopicChange {
 export interface EngineGroup {
   readonly name: string;
   readonly state: string;
+  /** Records that the group has not consumed; undefined if it was not read. */
+  readonly lag: number | undefined;
   readonly offsets: readonly EngineGroupOffset[];
 }
 

@@ -75,12 +75,13 @@ async function dropTopic({ name }: InputOf<"dropEngineTopic">, { engine, signal 
 }
 
 export const listEngineGroups: TaskHandler<"listEngineGroups"> = {
-  async run({ names }, { engine, signal }) {
+  async run({ names, summarized }, { engine, signal }) {
     const driven = await engine();
-    const found = await topicsOf(driven).groups.list(driven.instance, names, signal);
-    const groups = found.map(({ name, state, offsets }) => ({
+    const found = await topicsOf(driven).groups.list(driven.instance, { names, summarized }, signal);
+    const groups = found.map(({ name, state, lag, offsets }) => ({
       name,
       state,
+      ...(summarized && lag !== undefined && { lag: BigInt(lag) }),
       offsets: offsets.map(({ topic, partition, offset, endOffset }) => ({
         topic,
         partition,

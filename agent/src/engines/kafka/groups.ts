@@ -10,8 +10,8 @@ import { withAllSessions } from "./session.ts";
 
 type CommittedOffset = Omit<EngineGroupOffset, "endOffset"> & { readonly metadata: string | null };
 
-/** Groups of a call; each answer has the offsets of all their partitions. */
-const groupsPerCall = 100;
+/** Groups of a call; each answer has the offsets of all their partitions, which may be all of the service. */
+const groupsPerCall = 20;
 const noId = Buffer.alloc(16).toString("base64url");
 
 /**
@@ -19,11 +19,18 @@ const noId = Buffer.alloc(16).toString("base64url");
  * that broker lists and changes the group.
  */
 export const groups: GroupsFacet = {
-  list: (instance, names, signal) =>
+  list: (instance, { names, summarized }, signal) =>
     withAllSessions(instance, signal, async (sessions) => {
-      const found = await Promise.all(sessions.map((session) => groupsOf(session, sessions)));
-      const all = found.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1));
-      return names.length === 0 ? all : all.filter(({ name }) => names.includes(name));
+      const groups: EngineGroup[] = [];
+      for (const session of sessions) {
+        const listed = await listedGroups(session, names);
+        if (summarized && names.length === 0)
+          groups.push(...listed.map(({ id: name, state }) => ({ name, state, lag: undefined, offsets: [] })));
+        else
+          for await (const group of readGroups(session, listed, sessions))
+            groups.push(summarized ? { ...group, offsets: [] } : group);
+      }
+      return groups.toSorted((a, b) => (a.name < b.name ? -1 : 1));
     }),
 
   reset: (instance, reset, signal) =>
@@ -55,8 +62,10 @@ function active(name: string): EngineRefused {
 /** Records that the groups of this broker have not consumed: the sum over these groups and all partitions. */
 export function consumerLag(instance: Instance, signal: AbortSignal): Promise<number> {
   return withAllSessions(instance, signal, async (sessions) => {
-    const offsets = (await groupsOf(sessions[0], sessions)).flatMap((group) => group.offsets);
-    return offsets.reduce((sum, { offset, endOffset }) => sum + Math.max(endOffset - offset, 0), 0);
+    const [session] = sessions;
+    let sum = 0;
+    for await (const { lag } of readGroups(session, await listedGroups(session, []), sessions)) sum += lag;
+    return sum;
   });
 }
 
@@ -71,49 +80,59 @@ async function coordinatorOf(sessions: readonly Connection[], group: string): Pr
   return undefined;
 }
 
-/** Groups of users that one broker coordinates. Partitions that no broker leads are left out. */
-async function groupsOf(session: Connection, sessions: readonly Connection[]): Promise<EngineGroup[]> {
-  const { found, committed } = await readGroups(session);
-  const ends = await offsetsAt(sessions, partitionsOf([...committed.values()].flat()), latest);
-  return found.map(({ id, state }) => ({
-    name: id,
-    state,
-    offsets: (committed.get(id) ?? []).flatMap((each) => {
-      const endOffset = ends.get(`${each.topic} ${each.partition}`);
-      const { topic, partition, offset } = each;
-      return endOffset === undefined ? [] : [{ topic, partition, offset, endOffset }];
-    }),
-  }));
-}
-
 /** Offsets of all groups of users, without those of open transactions. */
 export function committedOffsets(instance: Instance, signal: AbortSignal) {
   return withAllSessions(instance, signal, async (sessions) => {
-    const all = await Promise.all(sessions.map(readGroups));
-    return all.flatMap(({ committed }) => [...committed].map(([name, offsets]) => ({ name, offsets })));
+    const all: { name: string; offsets: readonly CommittedOffset[] }[] = [];
+    for (const session of sessions)
+      for (const part of partsOf(await listedGroups(session, []))) {
+        const committed = await committedOf(session, part);
+        all.push(...[...committed].map(([name, offsets]) => ({ name, offsets })));
+      }
+    return all;
   });
 }
 
-/** Groups of users that one broker coordinates, with their offsets. */
-async function readGroups(session: Connection) {
+type ListedGroup = { readonly id: string; readonly state: string };
+
+/** Groups of users that one broker coordinates: all, or those of `names`. */
+async function listedGroups(session: Connection, names: readonly string[]): Promise<ListedGroup[]> {
   const listed = await session.call(listGroups, { states: [] });
   requireSuccess("ListGroups", listed);
-  const found = listed.groups.filter(({ id }) => !isReserved(id));
-  const committed = new Map<string, CommittedOffset[]>();
-  for (let at = 0; at < found.length; at += groupsPerCall) {
-    const requested = found.slice(at, at + groupsPerCall).map(({ id }) => ({ id, topics: null }));
-    const answer = await session.call(offsetFetch, { groups: requested, requireStable: false });
-    for (const { id, topics } of answer.groups)
-      committed.set(
-        id,
-        topics.flatMap(({ name: topic, partitions }) =>
-          partitions.flatMap(({ index: partition, offset, metadata: text }) =>
-            offset < 0 ? [] : [{ topic, partition, offset, metadata: text }],
-          ),
-        ),
-      );
+  return listed.groups.filter(({ id }) => !isReserved(id) && (names.length === 0 || names.includes(id)));
+}
+
+/** Groups with their offsets and their lag, some read at a time. Partitions that no broker leads are left out. */
+async function* readGroups(session: Connection, listed: readonly ListedGroup[], sessions: readonly Connection[]) {
+  for (const part of partsOf(listed)) {
+    const committed = await committedOf(session, part);
+    const ends = await offsetsAt(sessions, partitionsOf([...committed.values()].flat()), latest);
+    for (const { id: name, state } of part) {
+      const offsets = (committed.get(name) ?? []).flatMap(({ topic, partition, offset }) => {
+        const endOffset = ends.get(`${topic} ${partition}`);
+        return endOffset === undefined ? [] : [{ topic, partition, offset, endOffset }];
+      });
+      const lag = offsets.reduce((sum, { offset, endOffset }) => sum + Math.max(endOffset - offset, 0), 0);
+      yield { name, state, lag, offsets };
+    }
   }
-  return { found, committed };
+}
+
+function* partsOf(listed: readonly ListedGroup[]): Generator<readonly ListedGroup[]> {
+  for (let at = 0; at < listed.length; at += groupsPerCall) yield listed.slice(at, at + groupsPerCall);
+}
+
+/** Offsets that these groups committed, by the name of the group. */
+async function committedOf(session: Connection, part: readonly ListedGroup[]): Promise<Map<string, CommittedOffset[]>> {
+  const requested = part.map(({ id }) => ({ id, topics: null }));
+  const answer = await session.call(offsetFetch, { groups: requested, requireStable: false });
+  const offsetsOf = ({ topics }: (typeof answer.groups)[number]): CommittedOffset[] =>
+    topics.flatMap(({ name: topic, partitions }) =>
+      partitions.flatMap(({ index: partition, offset, metadata: text }) =>
+        offset < 0 ? [] : [{ topic, partition, offset, metadata: text }],
+      ),
+    );
+  return new Map(answer.groups.map((group) => [group.id, offsetsOf(group)]));
 }
 
 /** Each partition once, by topic. */

@@ -17,13 +17,17 @@ import { requireTopics, type TopicApiDeps } from "./topic-api.ts";
 export function createConsumerGroupApi(deps: Omit<TopicApiDeps, "catalog">): ServedService {
   const { access, tasks, cursors, auditNow } = deps;
 
-  async function groupsOf(service: ManagedServiceObject, names: readonly string[], call: Call): Promise<EngineGroup[]> {
-    const value = create(ListEngineGroupsSchema, { names: [...names] });
+  async function groupsOf(
+    service: ManagedServiceObject,
+    { names, summarized }: { readonly names: readonly string[]; readonly summarized: boolean },
+    call: Call,
+  ): Promise<EngineGroup[]> {
+    const value = create(ListEngineGroupsSchema, { names: [...names], summarized });
     return (await tasks.run(service, { case: "listEngineGroups", value }, call.signal)).groups;
   }
 
   async function groupOf(service: ManagedServiceObject, name: string, call: Call) {
-    const [group] = await groupsOf(service, [name], call);
+    const [group] = await groupsOf(service, { names: [name], summarized: false }, call);
     if (group === undefined) throw missing(name);
     return messageOf(service, group);
   }
@@ -35,8 +39,12 @@ export function createConsumerGroupApi(deps: Omit<TopicApiDeps, "catalog">): Ser
     async listConsumerGroups(request, call) {
       const service = requireTopics(access, request.serviceId, call);
       const page = cursors.open(call, `consumer groups ${request.serviceId}`, null, request);
-      const { items, next } = pageByName(await groupsOf(service, [], call), ({ name }) => name, page);
-      const consumerGroups = items.map((group) => ({ ...messageOf(service, group), offsets: [] }));
+      const all = await groupsOf(service, { names: [], summarized: true }, call);
+      const { items, next } = pageByName(all, ({ name }) => name, page);
+      // Offsets are read for one page alone.
+      const names = items.map(({ name }) => name);
+      const found = names.length === 0 ? [] : await groupsOf(service, { names, summarized: true }, call);
+      const consumerGroups = found.map((group) => ({ ...messageOf(service, group), offsets: [] }));
       return { consumerGroups, ...page.next(next) };
     },
 
@@ -67,12 +75,13 @@ function missing(name: string): HoldfastError {
   return new HoldfastError("CONSUMER_GROUP_NOT_FOUND", `The service has no consumer group ${name}.`);
 }
 
-function messageOf({ metadata }: ManagedServiceObject, { name, state, offsets: committed }: EngineGroup) {
+function messageOf({ metadata }: ManagedServiceObject, { name, state, lag: read, offsets: committed }: EngineGroup) {
   const offsets = committed.map(({ topic, partition, offset, endOffset }) => {
     const behind = endOffset - offset;
     return { topic, partition, offset, endOffset, lag: behind > 0n ? behind : 0n };
   });
-  const lag = offsets.reduce((sum, each) => sum + each.lag, 0n);
+  // An older agent returns offsets in place of the lag.
+  const lag = read ?? offsets.reduce((sum, each) => sum + each.lag, 0n);
   return { serviceId: metadata.id, name, state, lag, offsets };
 }
 
