@@ -17,5 +17,6 @@ export const servicesErrors = {
   ENGINE_REFUSED:           { grpc: "FAILED_PRECONDITION", status: 422, title: "The engine refused the request",        help: "Correct the cause in the detail, which contains the engine's own message." },
   NOT_SUPPORTED:            { grpc: "FAILED_PRECONDITION", status: 422, title: "The engine does not support this",      help: "The catalog lists the features of each engine." },
   MACHINE_UNREACHABLE:      { grpc: "UNAVAILABLE",         status: 503, title: "The machine does not respond",          help: "The change may have been applied: read the object before you try again. The service's health shows when its machine is back." },
+  NOT_ENOUGH_STORAGE:       { grpc: "FAILED_PRECONDITION", status: 409, title: "The other nodes have too little storage",help: "Delete data, or expand the storage of the service; then remove the node again." },
   STORAGE_FULL:             { grpc: "RESOURCE_EXHAUSTED",  status: 507, title: "The service's disk is full",            help: "Nothing was written. Delete data after POST enable-writes, or expand the storage; then send the request again." },
 } as const satisfies Record<string, ErrorEntry>;

@@ -53,6 +53,8 @@ export interface EngineProfile {
   readonly hasLogicalSlots?: true;
   /** True if members that elect their leader authenticate to each other by a secret of the service. */
   readonly peersHaveSecret?: true;
+  /** True if each member has a part of the data, which the others get when it is removed. */
+  readonly peersShareData?: true;
   /** Absent for an engine without replicas. */
   readonly replicas?: {
     /** Functions that compare the positions that members report. */

@@ -8,6 +8,7 @@ export const kafka: EngineProfile = {
   databases: [],
   connectionDatabase: "",
   peersHaveSecret: true,
+  peersShareData: true,
   // Clients of Kafka have no URI: they get a list of brokers, and sign in by settings of their own.
   uri: ({ host, port }) => `${host}:${port}`,
   connectionForms: ({ service, nodeHosts, privateListener }) => ({

@@ -96,7 +96,12 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
       return change(
         { serviceId, action: "remove" },
         call,
-        (object) => markNodeForRemoval(object, requireNode(object, nodeId), operationArgs()),
+        (object) => {
+          const removed = requireNode(object, nodeId);
+          const designed = markNodeForRemoval(object, removed, operationArgs());
+          memberCommandsOf(object).requireRoom?.(object, removed, deps);
+          return designed;
+        },
         ({ after, node: removed, operation }) => nodeMessage(after, removed, operation),
       );
     },

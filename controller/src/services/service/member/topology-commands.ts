@@ -15,6 +15,8 @@ export interface MemberCommands {
   requireAddable(service: ManagedServiceObject, count: number): void;
   /** Throws if the member cannot be removed. */
   requireRemovable(service: ManagedServiceObject, node: NodeSpec): void;
+  /** Throws if the other members have no space for the member's data. Absent if each of them has all data. */
+  requireRoom?(service: ManagedServiceObject, node: NodeSpec, deps: Pick<VerbDeps, "fleet">): void;
   /** Starts a switchover to this member. */
   failOver(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange;
   requireReadyForSwitchover(
