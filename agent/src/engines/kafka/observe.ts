@@ -16,6 +16,8 @@ import { withSession } from "./session.ts";
 import { kafkaVersion } from "./layout.ts";
 
 const probeMs = 2_000;
+/** Together with the probe, below the limit of a check. */
+const remainderMs = 700;
 /** With less space than this a write fails. */
 const fullBytes = 1 << 20;
 const unknown: EngineObservation = {
@@ -37,10 +39,10 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
     withSession(instance, bounded, (session) => readBroker(instance, session)).catch(
       async (error: unknown): Promise<EngineObservation> => {
         signal.throwIfAborted();
-        const failure = bounded.aborted
-          ? unhealthy(`The engine did not respond within ${probeMs / 1_000} s.`)
-          : await livenessFailure(instance, error);
-        return { ...unknown, responded: error instanceof KafkaRefusal, checks: [failure] };
+        const responded = error instanceof KafkaRefusal;
+        if (!bounded.aborted) return { ...unknown, responded, checks: [await livenessFailure(instance, error)] };
+        const failure = unhealthy(`The engine did not respond within ${probeMs / 1_000} s.`);
+        return { ...unknown, responded, checks: [failure, ...(await readRemainder(instance, signal))] };
       },
     ),
     readFront(instance, bounded).catch(() => {
@@ -88,6 +90,31 @@ async function readBroker(instance: Instance, session: Connection): Promise<Engi
   };
 }
 
+/**
+ * The cluster as a broker has it that takes no write in time, so that no earlier check remains: metadata are its own
+ * copy, and only a leader of the quorum answers for that.
+ */
+async function readRemainder(instance: Instance, signal: AbortSignal): Promise<EngineCheck[]> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(remainderMs)]);
+  const [partitions, quorum] = await Promise.allSettled([
+    withSession(instance, limit, partitionsCheck),
+    withSession(instance, limit, (session) => quorumCheck(instance, session)),
+  ]);
+  signal.throwIfAborted();
+  if (partitions.status === "rejected")
+    return ["partitions", "quorum"].map((name) => ({
+      name,
+      status: "degraded",
+      reason: "the broker does not respond",
+    }));
+  const ofQuorum = quorum.status === "fulfilled" ? quorum.value : withoutLeader;
+  if (ofQuorum.status === "healthy") return [partitions.value, ofQuorum];
+  const reason = "their state is not known: the members have no leader";
+  return [{ name: "partitions", status: "degraded", reason }, ofQuorum];
+}
+
+const withoutLeader: EngineCheck = { name: "quorum", status: "unhealthy", reason: "the members have no leader" };
+
 async function partitionsCheck(session: Connection): Promise<EngineCheck> {
   const { partitions } = await readPartitions(session);
   const offline = partitions.filter(({ leader }) => leader < 0).length;
@@ -99,9 +126,7 @@ async function partitionsCheck(session: Connection): Promise<EngineCheck> {
 }
 
 async function quorumCheck(instance: Instance, session: Connection): Promise<EngineCheck> {
-  if ((await readQuorum(instance, session)) === undefined)
-    return { name: "quorum", status: "unhealthy", reason: "the members have no leader" };
-  return healthy("quorum");
+  return (await readQuorum(instance, session)) === undefined ? withoutLeader : healthy("quorum");
 }
 
 async function readDataBytes(session: Connection): Promise<number> {
