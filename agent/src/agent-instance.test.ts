@@ -80,6 +80,19 @@ test("rolls back a parameter that prevents a start, with the engine's message", 
   expect(applied.rejectedParameters).toEqual({});
 });
 
+test("starts an engine that was killed during its start again with the same parameters", async () => {
+  await converge({ parameters: { color: "red" } });
+  const [before] = enginePids();
+  const change = { generation: 2n, parameters: { color: "blue", slow_start_ms: "2000" }, restartCount: 1n };
+  const restarted = converge(change);
+  const isNew = (pid: number | undefined) => pid !== undefined && pid !== before;
+  await expect.poll(() => isNew(enginePids()[0])).toBe(true);
+  process.kill(enginePids()[0] as number, "SIGKILL");
+  expect((await restarted).failure).toBeUndefined();
+  const running = await observed(({ state, generation }) => state === "running" && generation === 2n);
+  expect(running.rejectedParameters).toEqual({});
+});
+
 test("restarts a crashed engine, also without a controller", async () => {
   await converge();
   await observed(({ state }) => state === "running");

@@ -22,6 +22,14 @@ export function explain(message: string): Explanation {
   return { kind: match[1], reason: match[2] };
 }
 
+/**
+ * True if a signal killed the engine. The `unshare` that runs it cannot end by that signal itself, and ends with this
+ * message.
+ */
+export function wasKilled(exit: { readonly signal: string | null } | null | undefined, output: string): boolean {
+  return exit?.signal === "SIGKILL" || /^unshare: sigprocmask unblock failed/m.test(output);
+}
+
 const engineOutput = ({ message }: EngineFailure) => (message === "" ? "" : ` Last output: ${message}`);
 
 // biome-ignore format: a table, aligned so that it reads as one

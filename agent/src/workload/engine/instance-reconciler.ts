@@ -26,7 +26,7 @@ import { createReadiness } from "./readiness.ts";
 import { createReadyEngine } from "./ready-engine.ts";
 import type { ServerCertificate } from "../server-certificate.ts";
 import { stopReason } from "./stop-reasons.ts";
-import { startFailureMessage } from "./engine-messages.ts";
+import { startFailureMessage, wasKilled } from "./engine-messages.ts";
 
 export interface InstanceReconcilerDeps {
   readonly files: InstanceFiles;
@@ -87,6 +87,8 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
   const readiness = createReadiness({ process, status, log });
   const applied = createAppliedSettings({ files, status });
   const ready = createReadyEngine({ process, readiness, dataVersion, status });
+  /** Starts in a row that a kill ended, whose cause is not known. */
+  let killedStarts = 0;
   /** True if the engine has not loaded the files on disk, such as while a script keeps it busy. */
   let isReloadDue = false;
 
@@ -206,6 +208,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     status.setCertificateGeneration(certificate.authorityGeneration);
     const missing = await readiness.becomeRunning({ driver, instance }, signals.changed);
     await applied.recordRunning(spec, instance.spec.parameters);
+    killedStarts = 0;
     await archives.follow({ driver, instance });
     if (missing !== undefined) throw new Error(missing);
   }
@@ -223,6 +226,10 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     { failure, output }: { readonly failure: EngineFailure; readonly output: string },
     signals: ReconcileSignals,
   ): Promise<void> {
+    const isKilled = failure.cause === "unknown" && wasKilled(process.status?.exit, output);
+    killedStarts = isKilled ? killedStarts + 1 : 0;
+    // One kill is no reason to run with other parameters, which may mean another retention of the data.
+    if (killedStarts === 1) return launch(driver, spec, signals);
     const isUnrelated =
       failure.cause === "disk_full" || failure.cause === "port_busy" || failure.cause === "data_damaged";
     const rejected = isUnrelated ? undefined : await applied.reject(spec, tried.spec.parameters, failure);
