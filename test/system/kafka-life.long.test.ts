@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
-import { runPythonKafka } from "@holdfast/testing/engines/kafka-programs.ts";
+import { runPerformanceTools, runPythonKafka } from "@holdfast/testing/engines/kafka-programs.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
@@ -79,6 +79,18 @@ describe.skipIf(skip !== undefined)("a Kafka through changes and kills", () => {
         topics: ["orders", "python"],
       });
       expectStatus(await platform.rest.delete(path("/topics/python")), 204);
+    },
+    300_000,
+  );
+
+  it.skipIf(!asRoot)(
+    "serves Kafka's own performance tools",
+    async () => {
+      const records = 50_000;
+      const measured = await runPerformanceTools(platform, bus, "measured", records);
+      expect(measured.produced).toBe(records);
+      expect(measured.consumed).toBeGreaterThanOrEqual(records);
+      expectStatus(await platform.rest.delete(path("/topics/measured")), 204);
     },
     300_000,
   );
