@@ -138,6 +138,8 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
   }
 
   it("a backup completes while a transaction is open", async () => {
+    const reader = { username: "reader", role: "readonly" };
+    expectStatus(await platform.rest.post(pathOf(bus, "/database-users"), reader), 201);
     const end = await write();
     backup = await takeBackup();
     expect(backup).toMatchObject({ status: "completed", kind: "snapshot" });
@@ -148,7 +150,22 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
     await producer.disconnect();
   });
 
-  it("a copy has the records, offsets, times and headers of the source, and its groups", async () => {
+  /** The copy's user `reader` has a new password, reads, and does not write. */
+  async function expectReader(copy: RunningService): Promise<void> {
+    const passwordAt = async (of: RunningService) => {
+      const path = pathOf(of, "/database-users/reader/reveal-password");
+      return expectStatus(await platform.rest.post<{ password: string }>(path), 200).json.password;
+    };
+    const login = { username: "reader", password: await passwordAt(copy) };
+    expect(login.password).not.toBe(await passwordAt(bus));
+    expect(await readTopic(serviceKafka(platform, copy, login), topic)).toEqual(before);
+    const producer = serviceKafka(platform, copy, login).producer({ retry: { retries: 0 } });
+    await producer.connect();
+    await expect(producer.send({ topic, acks: -1, messages: [{ value: "no" }] })).rejects.toThrow(/not authorized/i);
+    await producer.disconnect();
+  }
+
+  it("a copy has the records, offsets, times and headers of the source, its groups and its users", async () => {
     const source = rangesOf(await topicOf(bus));
     const body = { target_service_name: "before" };
     const copy = await created(await platform.rest.post(pathOf(bus, `/backups/${backup.id}/restore`), body));
@@ -156,6 +173,7 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
     const records = await readTopic(serviceKafka(platform, copy), topic);
     expect(records).toEqual(before);
     expect(records.length).toBe(300 - 10 + 2);
+    await expectReader(copy);
     const restored = await topicOf(copy);
     expect(restored).toMatchObject({ partitions: 3, config: { "retention.ms": "-1" } });
     expect(rangesOf(restored).map(([start]) => start)).toEqual(source.map(([start]) => start));

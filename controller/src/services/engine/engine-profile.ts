@@ -51,6 +51,8 @@ export interface EngineProfile {
   readonly nameMax?: { readonly user?: number; readonly database?: number };
   /** True if users with the attribute REPLICATION can consume changes through logical slots. */
   readonly hasLogicalSlots?: true;
+  /** True if backups do not contain the users, so that a restored copy creates those of the source. */
+  readonly copiesCreateUsers?: true;
   /** True if members that elect their leader authenticate to each other by a secret of the service. */
   readonly peersHaveSecret?: true;
   /** True if each member has a part of the data, which the others get when it is removed. */
@@ -63,7 +65,7 @@ export interface EngineProfile {
     readonly haveSecret?: true;
     /** True if members admit each other by address, so that each gets the addresses of new ones. */
     readonly admitByAddress?: true;
-    /** True if the data do not contain the users, so that each member and each restored copy must create them. */
+    /** True if the data do not contain the users, so that each member must create them. */
     readonly haveOwnUsers?: true;
     /** True if commits can wait for replicas. */
     readonly isSynchronous?: true;

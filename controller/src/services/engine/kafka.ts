@@ -9,6 +9,7 @@ export const kafka: EngineProfile = {
   connectionDatabase: "",
   peersHaveSecret: true,
   peersShareData: true,
+  copiesCreateUsers: true,
   // Clients of Kafka have no URI: they get a list of brokers, and sign in by settings of their own.
   uri: ({ host, port }) => `${host}:${port}`,
   connectionForms: ({ service, nodeHosts, privateListener }) => ({

@@ -7,6 +7,7 @@ export const valkey: EngineProfile = {
   verifierOf: (password) => `#${createHash("sha256").update(password).digest("hex")}`,
   databases: [],
   connectionDatabase: "0",
+  copiesCreateUsers: true,
   replicas: { positions: bytePositions(offsetBytes), haveSecret: true, haveOwnUsers: true, primaryLeaseVersion: 2 },
   uri: (target) => `rediss://${authorityOf(target)}/${target.database}`,
 };

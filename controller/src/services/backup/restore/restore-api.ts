@@ -108,13 +108,13 @@ export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: 
     const { id: serviceId, organizationId } = service.metadata;
     const engine = service.spec.databaseType;
     const of = { serviceId, organizationId, engine, sealer, now };
-    const others = engineProfileOf(engine).replicas?.haveOwnUsers === true ? managedUsers(sourceId) : [];
+    const others = engineProfileOf(engine).copiesCreateUsers === true ? managedUsers(sourceId) : [];
     return [{ username: defaultUser, role: "admin" as const }, ...others].map(
       ({ username, role }) => newUser({ ...of, username, role }).user,
     );
   }
 
-  /** Users other than the default one, for an engine whose data do not contain its users: the copy gets all of them. */
+  /** Users other than the default one. A copy gets all of them if the engine's backups do not contain its users. */
   function managedUsers(serviceId: string): Pick<DatabaseUserObject["spec"], "username" | "role">[] {
     const users = deps.users.by(serviceOfUser, serviceId).map(({ object }) => object.spec);
     return users.filter(({ username }) => username !== defaultUser);
