@@ -58,7 +58,11 @@ export const topics: TopicsFacet = {
       await addPartitions(session, before, change);
       await alterConfig(session, change);
       const count = change.partitions ?? before.partitions;
-      await untilApplied(signal, async () => (await topicsOf(session, [change.name]))[0]?.partitions === count);
+      await untilApplied(signal, async () => {
+        const [after] = await topicsOf(session, [change.name]);
+        const config = (await configsOf(session, [change.name])).get(change.name) ?? {};
+        return after?.partitions === count && hasSettings(config, change);
+      });
     }),
 
   drop: (instance, name, signal) =>
@@ -139,6 +143,14 @@ async function withDetails(sessions: Sessions, found: readonly EngineTopic[]): P
 }
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/** The broker prints values in its own form: spaces, letter case and the digits of a number may differ. */
+function hasSettings(config: Readonly<Record<string, string>>, { set, unset }: TopicChange): boolean {
+  const plain = (value: string) => value.replaceAll(/\s/g, "").toLowerCase();
+  const isSame = (a: string, b: string) => plain(a) === plain(b) || (a.trim() !== "" && Number(a) === Number(b));
+  const isSet = ([name, value]: readonly [string, string]) => isSame(config[name] ?? "", value);
+  return Object.entries(set).every(isSet) && !unset.some((name) => Object.hasOwn(config, name));
+}
 
 /** Settings that the topics have themselves. */
 async function configsOf(session: Connection, names: readonly string[]): Promise<Map<string, Record<string, string>>> {
