@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errorsByStatus } from "../../common/src/errors.ts";
+import { eventTypes } from "../../controller/src/systems.ts";
 import { sdkMethods } from "../../gateway/src/openapi/sdk-methods.ts";
 import { sdkRequests } from "../../gateway/src/openapi/sdk-requests.ts";
 import { sdkResponses } from "../../gateway/src/openapi/sdk-responses.ts";
@@ -8,11 +9,13 @@ import { decisionsPage } from "./decisions-page.ts";
 import { eventsPages } from "./events-page.ts";
 import { metricsPages } from "./metrics-page.ts";
 import { table } from "./pages.ts";
+import { sdkEvents } from "./sdk-events.ts";
 import { settingsPages } from "./settings-page.ts";
 import { statesPages } from "./states-page.ts";
 
 /**
- * Prints the pages that are generated from tables in the code: life cycles, errors, settings, metrics, commands.
+ * Prints the pages that are generated from tables in the code: life cycles, errors, settings, metrics, commands, and
+ * the printed files of the SDK.
  * Folders of pages that are printed one a group contain no other pages. `--check` writes nothing, and fails if a page
  * differs from its table.
  */
@@ -69,6 +72,7 @@ async function removeOthers(folder: string): Promise<void> {
 await print("../sdk/src/responses.ts", await sdkResponses());
 await print("../sdk/src/requests.ts", await sdkRequests());
 await print("../sdk/src/methods.ts", sdkMethods());
+await print("../sdk/src/event-data.ts", sdkEvents(eventTypes));
 // The command line loads the SDK, so the SDK is printed first.
 const { cliPages } = await import("./cli-page.ts");
 const groups = [await cliPages(), eventsPages(), metricsPages(), settingsPages(), await statesPages()];

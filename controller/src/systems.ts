@@ -18,7 +18,11 @@ import { compositionSystem } from "#composition/composition-system.ts";
 import { bundlesSystem } from "#bundles/bundles-system.ts";
 import { egressSystem } from "./egress-system.ts";
 
-const list = [
+/**
+ * All systems of a controller, in the order in which they are opened and started: a system uses the parts that earlier
+ * ones provide. They are closed in reverse order. A new system is one line here.
+ */
+export const systems: readonly SystemDeclaration[] = [
   kernelSystem,
   accessSystem,
   operationSystem,
@@ -35,20 +39,7 @@ const list = [
   compositionSystem,
   bundlesSystem,
   operatorSystem,
-] as const;
-
-/**
- * All systems of a controller, in the order in which they are opened and started: a system uses the parts that earlier
- * ones provide. They are closed in reverse order. A new system is one line here.
- */
-export const systems: readonly SystemDeclaration[] = list;
-
-/** Type: the intersection of the parameters of a union of functions. */
-type All<F> = [F] extends [(all: infer I) => void] ? I : never;
-type EventsOf<D> = D extends SystemDeclaration<infer E> ? (each: E) => void : never;
-
-/** Every event type of the platform, with its data. */
-export type EventDefinitions = All<EventsOf<(typeof list)[number]>>;
+];
 
 /** The scopes that organizations can grant on a platform with these systems. */
 export function scopeCatalogOf(declared: readonly SystemDeclaration[]): ScopeCatalog {

@@ -51,7 +51,7 @@ const unchecked = [
   /^(testing|test|bench|docs|bin\/docs|proto)\//,
   /\.(test|conformance)\.(ts|js)$|-conformance\.ts$/,
   /^bin\/(suites|faults)\.js$/,
-  /^gateway\/src\/openapi\/proto-comments\.ts$|^sdk\/src\/(responses|requests|methods|event-types)\.ts$/,
+  /^gateway\/src\/openapi\/proto-comments\.ts$|^sdk\/src\/(responses|requests|methods|event-data)\.ts$/,
 ];
 
 /** Without files, whose name is an ordinary word. */

@@ -1,44 +1,18 @@
-import type { EventDefinitions } from "@holdfast/controller/systems.ts";
 import { describe, expect, test } from "vitest";
 import type * as sdk from "@holdfast/sdk/index.ts";
 import { createClient } from "@holdfast/sdk/index.ts";
 import { findRestMethod, restMethods } from "@holdfast/testing/api/api-methods.ts";
 import { nameOf } from "@holdfast/testing/contract/authorization-cases.ts";
 import { contractFileOf, mergeTables } from "@holdfast/testing/contract/contracts.ts";
-import type { Mutual } from "@holdfast/testing/contract/sdk-calls.ts";
 
 /** Each method of the API as the SDK calls it; contracts do not compile while a response type differs. */
 const calls = mergeTables(({ sdk: services = [] }) => services.map((each) => each.calls));
-
-type Declared = EventDefinitions;
-type DataOf<Fields> = {
-  readonly [K in keyof Fields as Fields[K] extends { optional: true } ? never : K]: ValueOrNull<Fields[K]>;
-} & { readonly [K in keyof Fields as Fields[K] extends { optional: true } ? K : never]?: ValueOf<Fields[K]> };
-type ValueOf<Field> = Field extends { type: infer T extends keyof OtherValues } ? OtherValues[T] : string;
-type ValueOrNull<Field> = Field extends { nullable: true } ? ValueOf<Field> | null : ValueOf<Field>;
-type OtherValues = {
-  number: number;
-  boolean: boolean;
-  "string[]": readonly string[];
-  "object[]": readonly object[];
-};
-type WrongEvents = {
-  [T in keyof Declared | sdk.EventType]: T extends keyof Declared & sdk.EventType
-    ? Mutual<sdk.EventData[T], DataOf<Declared[T]["data"]>, DataOf<Declared[T]["data"]>> extends true
-      ? never
-      : T
-    : T;
-}[keyof Declared | sdk.EventType];
-
-/** Does not compile while the data of an event in the SDK differ from the platform's; the error names the event. */
-const wrongEvents: Record<WrongEvents, never> = {};
 
 describe("the SDK's methods", () => {
   test("are those of the API", () => {
     const missing = restMethods.filter(({ method }) => calls[nameOf(method)] === undefined);
     expect(missing.map(({ method }) => `${nameOf(method)}: ${contractFileOf(method)}`)).toEqual([]);
     expect(Object.keys(calls)).toHaveLength(restMethods.length);
-    expect(wrongEvents).toEqual({});
   });
 
   test.each(restMethods.map((rest) => [nameOf(rest.method), rest] as const))("%s", async (name, { method, path }) => {

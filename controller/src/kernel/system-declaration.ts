@@ -5,7 +5,6 @@ import type { EventDefinition } from "./outbox/event-definition.ts";
 import type { Contribution, Usable } from "./part.ts";
 import type { System } from "./system.ts";
 
-type Events = Readonly<Record<string, EventDefinition>>;
 type Settings = Readonly<Record<string, Setting<unknown>>>;
 type SharedParts = Parameters<KernelDeps["prepare"]>[0];
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -17,11 +16,14 @@ export interface ScopeArea {
   readonly completeFrom?: "developer" | "admin" | "owner";
 }
 
-/** The part of a declaration that needs no kernel. The pages of settings and events are generated from it. */
-interface Declared<E extends Events> {
+/**
+ * The part of a declaration that needs no kernel. The pages of settings and events, and the SDK's types of events, are
+ * printed from it.
+ */
+interface Declared {
   readonly name: string;
   /** Types of events that the system emits, by name. */
-  readonly events?: E;
+  readonly events?: Readonly<Record<string, EventDefinition>>;
   /** Areas of the scopes that the RPCs of the system need, by name. */
   readonly scopes?: Readonly<Record<string, ScopeArea>>;
   /** Object kind in the audit entry of a refused change, by the full name of the RPC service. */
@@ -33,7 +35,7 @@ interface Declared<E extends Events> {
 }
 
 /** A declared system, whose functions read its settings from the environment. */
-export interface SystemDeclaration<E extends Events = Events> extends Declared<E> {
+export interface SystemDeclaration extends Declared {
   readonly settings?: Settings;
   readonly prepare: (parts: SharedParts, use: Use, environment: Environment, signal: AbortSignal) => Promise<void>;
   readonly contribute: (kernel: Kernel, useLater: UseLater, environment: Environment) => readonly Contribution[];
@@ -42,8 +44,8 @@ export interface SystemDeclaration<E extends Events = Events> extends Declared<E
 }
 
 /** Declares a system, whose functions get its settings as parsed values. */
-export function declareSystem<const E extends Events = Record<never, never>, S extends Settings = Record<never, never>>(
-  declaration: Declared<E> & {
+export function declareSystem<S extends Settings = Record<never, never>>(
+  declaration: Declared & {
     readonly settings?: S;
     /** Runs before any object is read, with the parts that the controller itself provides. */
     readonly prepare?: (parts: SharedParts, use: Use, settings: ValuesOf<S>, signal: AbortSignal) => Promise<void>;
@@ -55,7 +57,7 @@ export function declareSystem<const E extends Events = Record<never, never>, S e
     /** Opens the system with the kernel, the parts that it uses and its settings. Absent: the system is planned. */
     readonly open?: (kernel: Kernel, use: Use, settings: ValuesOf<S>) => System | Promise<System>;
   },
-): SystemDeclaration<E> {
+): SystemDeclaration {
   const { settings, prepare, contribute, open } = declaration;
   const settingsIn = (environment: Environment) => readConfig<S>(settings, environment);
   return {

@@ -23,7 +23,7 @@ export const backupEventDefinitions = {
   },
   "backup.failed": {
     when: "a backup failed or was canceled",
-    data: { ...backupData, error_message: { type: "string", meaning: "what went wrong" } },
+    data: { ...backupData, error_message: { type: "string", meaning: "description of the failure" } },
     example: { ...backupExample, error_message: "The object store did not respond." },
   },
   "backup.gap": {
@@ -51,7 +51,7 @@ export const backupEventDefinitions = {
         meaning:
           "`check_failed`, `damaged`, `absent`, `target_not_reached`, `plan_too_small`, `machine_failed`, `timed_out`...",
       },
-      error_message: { type: "string", meaning: "what went wrong" },
+      error_message: { type: "string", meaning: "description of the failure" },
     },
     example: {
       service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
