@@ -634,6 +634,7 @@ export interface Connection {
   /** Public host name, also in the uri. */
   readonly host: string;
   readonly port: number;
+  /** The default user; empty for a service without one. */
   readonly user: string;
   readonly database: string;
   /** Connection URI without a password. */
@@ -1242,8 +1243,10 @@ export interface ManagedService {
   readonly primary_node_id: string | null;
   /** Number of primaries so far; it is raised by each switchover and failover. */
   readonly term: number;
-  /** Null for a service with one node. */
+  /** Null for a service with one node, and for an engine whose nodes elect their leader. */
   readonly replication: Replication | null;
+  /** Null for an engine whose nodes do not elect their leader, and for a service with one node. */
+  readonly quorum: Quorum | null;
   /** The source of the data; null for a service that was created empty. */
   readonly restored_from: RestoredFrom | null;
   /** Null for an engine without a pooler. */
@@ -1433,11 +1436,14 @@ export interface Operation {
 export interface Organization {
   readonly id: string;
   readonly name: string;
-  /** Quota, which operators set. */
+  /** Some of the quotas; quotas has all. */
   readonly quota: OrganizationFigures;
+  /** Usage of the same ones. */
   readonly usage: OrganizationFigures;
   readonly created_at: string;
   readonly updated_at: string;
+  /** Every quota by its name, as errors name it in quota. */
+  readonly quotas: Readonly<Record<string, QuotaFigures>>;
 }
 
 /** Quotas or usage of an organization. */
@@ -1735,6 +1741,23 @@ export interface QueueMessages {
 /** Id of a task, whose result can be fetched for 24 hours. */
 export interface QueueTask {
   readonly task_id: string;
+}
+
+/** Quorum of nodes that elect their leader. */
+export interface Quorum {
+  /** True if a majority of the nodes agrees on a leader. The check "quorum" of the health has the reason if not. */
+  readonly healthy: boolean;
+  /** Number of nodes with a vote. */
+  readonly members: number;
+  /** Number of nodes that must run for the service to take writes. */
+  readonly majority: number;
+}
+
+/** The limit of one quota, and the amount that counts toward it. */
+export interface QuotaFigures {
+  /** Limit of the organization: the value that an operator set, or the default. */
+  readonly limit: number;
+  readonly used: number;
 }
 
 /** Receipts of changed messages, and of messages whose claims had expired. */

@@ -39,6 +39,11 @@ interface Note {
   readonly rendered: string;
 }
 
+interface Organization {
+  readonly id: string;
+  readonly quotas: Readonly<Record<string, { readonly limit: number; readonly used: number }>>;
+}
+
 let fixture: ControllerFixture;
 let controller: Controller;
 let rest: Rest;
@@ -122,6 +127,22 @@ test("a resource of a new system has REST, a reconciler, events, metrics, a quot
   expect(refused.json).toMatchObject({ code: "quota_exceeded", quota: "notes", used: 2, asked: 1, limit: 2 });
   await waitUntil("the refusal is in the audit log", async () => (await refusal()) !== undefined);
   expect(await refusal()).toMatchObject({ object_kind: "note", result: "refused" });
+
+  // The organization shows the quota, and an operator raises and resets it by its name.
+  const organization = async () => {
+    const { organizations } = (await rest.get<{ organizations: Organization[] }>("/organizations")).json;
+    return organizations[0] as Organization;
+  };
+  const before = await organization();
+  expect(before.quotas["notes"]).toEqual({ limit: 2, used: 2 });
+  expect(before.quotas["inference_keys"]).toEqual({ limit: 1_000, used: 0 });
+  const quota = (...flags: string[]) =>
+    fixture.admin<{ quotas: Organization["quotas"] }>(environment, "orgs", "quota", before.id, ...flags);
+  expect((await quota("--set", "notes=3")).quotas["notes"]).toEqual({ limit: 3, used: 2 });
+  await waitUntil("the controller has the limit", async () => (await organization()).quotas["notes"]?.limit === 3);
+  const third = await rest.post<Note>("/notes", { text: "a third" });
+  expect(third.status).toBe(201);
+  expect((await quota("--reset", "notes")).quotas["notes"]).toEqual({ limit: 2, used: 3 });
 
   // Its noun of the command line lists the note.
   const { code, text } = await fixture.command(["notes", "list", "--output", "json"], {

@@ -1,7 +1,7 @@
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
-import { omitUndefined, collect, integer, timeOrDelay } from "../flag-values.ts";
+import { omitUndefined, collect, collectPairs, integer, timeOrDelay } from "../flag-values.ts";
 
 const maxEntries = 1_000;
 const service = "OrganizationService";
@@ -51,6 +51,17 @@ const quotaNames = [
   "pipelines",
 ] as const;
 
+/** Collects pairs of a name and a count. */
+function collectCounts(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
+  const counts = Object.entries(collectPairs(text)).map(([name, count]) => [name, integer(count)] as const);
+  return { ...before, ...Object.fromEntries(counts) };
+}
+
+type QuotaFlags = { readonly [name in string]?: number | false } & {
+  readonly set?: Record<string, number>;
+  readonly reset?: string[];
+};
+
 function addQuota(orgs: CliCommand): void {
   const quota = orgs.command("quota <organization>").description("set quotas of an organization");
   for (const name of quotaNames) {
@@ -59,18 +70,23 @@ function addQuota(orgs: CliCommand): void {
       .option(`--no-${name}`, `use the default quota of ${name}`);
   }
   quota
+    .option("--set <name=count>", "any quota by its name, which orgs get lists (repeatable)", collectCounts)
+    .option("--reset <name>", "use the default of a quota by its name (repeatable)", collect)
     .example("admin orgs quota 019a... --services 200 --storage-gb 4096")
     .example("admin orgs quota 019a... --no-services")
-    .does(
-      async ({ passwordClient, output }, organizationId: string, flags: Readonly<Record<string, number | false>>) => {
-        const named = Object.entries(flags);
-        if (named.length === 0)
-          throw new UsageError(`name a quota to set: ${quotaNames.map((each) => `--${each}`).join(", ")}`);
-        const counts = Object.fromEntries(named.filter(([, count]) => count !== false));
-        const request = { organizationId, ...counts, updateMask: named.map(([name]) => name).join(",") };
-        output.show(await (await passwordClient()).admin<object>(service, "UpdateQuota", request));
-      },
-    );
+    .example("admin orgs quota 019a... --set inference_keys=2000 --reset apps")
+    .does(async ({ passwordClient, output }, organizationId: string, flags: QuotaFlags) => {
+      const { set: limits, reset: defaults, ...named } = flags;
+      const byName = omitUndefined({ limits, defaults });
+      const mask = [...Object.keys(named), ...Object.keys(byName)];
+      if (mask.length === 0)
+        throw new UsageError(
+          `name a quota to set: --set <name=count>, ${quotaNames.map((each) => `--${each}`).join(", ")}`,
+        );
+      const counts = Object.fromEntries(Object.entries(named).filter(([, count]) => count !== false));
+      const request = { organizationId, ...counts, ...byName, updateMask: mask.join(",") };
+      output.show(await (await passwordClient()).admin<object>(service, "UpdateQuota", request));
+    });
 }
 
 interface KeyFlags {

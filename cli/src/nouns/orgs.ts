@@ -3,7 +3,7 @@ import { take } from "../flag-values.ts";
 import { organizationOf } from "../lookup.ts";
 
 const columns = ["id", "name", "created_at"];
-const fields = ["id", "name", "usage", "quota", "created_at"];
+const fields = ["id", "name", "quotas", "created_at"];
 
 export function addOrgs(orgs: CliCommand): void {
   orgs

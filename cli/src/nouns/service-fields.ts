@@ -33,6 +33,7 @@ export const serviceFields = [
   "deletion_protection",
   "expires_at",
   "replication",
+  "quorum",
   "pooler",
   "maintenance_window",
   "pending_updates",

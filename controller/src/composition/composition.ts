@@ -30,6 +30,7 @@ export const compositionKind = defineKind<CompositionObject>("composition", {
     name: `${kind}s`,
     label: `${kind}s`,
     limit: 100,
+    limitMax: 10_000,
     amountOf: ({ spec, status }) => (spec.kind === kind && status.state !== "Deleted" ? 1 : 0),
   })),
 });

@@ -167,7 +167,11 @@ function givenFlag(option: CliCommand["options"][number]): GivenFlag {
 /** A value that the flag's parser accepts. */
 function valueFor({ flags, parseArg }: CliCommand["options"][number]): string {
   if (/<(path|file)>/.test(flags)) return file;
-  const candidates = /<time>/.test(flags) ? [time, "7m"] : /=file>/.test(flags) ? [`c=${file}`] : ["7", "a=b", "x"];
+  const candidates = /<time>/.test(flags)
+    ? [time, "7m"]
+    : /=file>/.test(flags)
+      ? [`c=${file}`]
+      : ["7", "a=b", "a=7", "x"];
   const parse = parseArg as ((text: string, before: undefined) => unknown) | undefined;
   const found = candidates.find((text) => {
     try {

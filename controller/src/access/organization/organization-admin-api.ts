@@ -3,17 +3,13 @@ import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
-import { lookUp } from "@holdfast/common/look-up.ts";
 import {
   type ApiKey as ApiKeyMessage,
   ApiKeySchema,
   type Organization as OrganizationMessage,
   OrganizationSchema,
   OrganizationService,
-  type UpdateQuotaRequest,
-  UpdateQuotaRequestSchema,
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { quotaField } from "#kernel/store/quota.ts";
 import { adminPage, type Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -23,6 +19,7 @@ import { mutate } from "../mutate.ts";
 import { newKeyPair } from "../credential/api-key-api.ts";
 import { type ApiKey, apiKeyKind, hashPurposes } from "../credential/credential.ts";
 import { type Organization, organizationKind } from "./organization.ts";
+import { pickLimits, quotaFigures, updatedLimits } from "./quota-limits.ts";
 import type { Quotas } from "./quotas.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { ScopeCatalog } from "../scopes.ts";
@@ -31,7 +28,7 @@ export interface OrganizationAdminApiDeps {
   readonly begin: () => UnitOfWork;
   readonly organizations: Collection<Organization>;
   readonly apiKeys: Collection<ApiKey>;
-  readonly quotas: Pick<Quotas, "names" | "usage" | "limits">;
+  readonly quotas: Pick<Quotas, "all" | "usage" | "limits">;
   readonly scopeCatalog: ScopeCatalog;
   readonly auditLog: AuditLog;
   readonly sealer: Sealer;
@@ -48,30 +45,9 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       name: organization.metadata.name,
       quota: deps.quotas.limits(organization),
       usage: deps.quotas.usage(organization.metadata.id),
+      quotas: quotaFigures(deps.quotas, organization),
       createdAt: timestampFromMs(organization.metadata.createdAt),
     });
-
-  const pickQuotas = (limits: Readonly<Record<string, unknown>>): Limits =>
-    Object.fromEntries(
-      deps.quotas.names().flatMap((name) => {
-        const limit = lookUp(limits, name);
-        return typeof limit === "number" ? [[name, limit] as const] : [];
-      }),
-    );
-
-  /** The quotas after an update: those that the mask names from the request, the others unchanged. */
-  function withLimits(before: Limits, request: UpdateQuotaRequest): Limits {
-    const named = (request.updateMask?.paths ?? []).map((path) => {
-      const name = deps.quotas.names().find((each) => quotaField({ name: each }) === path);
-      // Operators cannot set every quota.
-      if (name === undefined || !UpdateQuotaRequestSchema.fields.some((field) => field.name === path))
-        throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${path}, which is not a quota` });
-      return name;
-    });
-    const values: Readonly<Record<string, unknown>> = { ...request };
-    const unchanged = Object.fromEntries(Object.entries(before).filter(([name]) => !named.includes(name)));
-    return { ...unchanged, ...pickQuotas(Object.fromEntries(named.map((name) => [name, lookUp(values, name)]))) };
-  }
 
   const kind = "organization";
 
@@ -81,7 +57,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       const id = deps.newId();
       const organization: Organization = {
         metadata: newMetadata(id, now, { name }),
-        spec: { quota: pickQuotas({ ...quota }) },
+        spec: { quota: pickLimits(deps.quotas, { ...quota }) },
         status: {},
       };
       const mutation = { action: "organization.create", kind, visibleIn: [deps.organizations] };
@@ -98,7 +74,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
         if (before === undefined)
           throw new HoldfastError("OBJECT_NOT_FOUND", `There is no organization ${request.organizationId}.`);
         const { metadata, spec, status } = before.object;
-        const quota = withLimits(spec.quota, request);
+        const quota = updatedLimits(deps.quotas, spec.quota, request);
         const after: Organization = {
           metadata: nextMetadata(metadata, deps.clock.now()),
           spec: { ...spec, quota },
@@ -171,8 +147,6 @@ function requireOrganization({ organizations }: OrganizationAdminApiDeps, id: st
   if (organizations.get(id) === undefined)
     throw new HoldfastError("OBJECT_NOT_FOUND", `There is no organization ${id}.`);
 }
-
-type Limits = Organization["spec"]["quota"];
 
 function apiKeyMessage({ metadata, spec }: ApiKey): ApiKeyMessage {
   return create(ApiKeySchema, {

@@ -14,6 +14,7 @@ export default {
     }),
   ],
   listBounds: {
+    "holdfast.admin.v1.Organization.quotas": "one a declared quota",
     "holdfast.admin.v1.ApiKey.scopes": "the members of the request",
   },
   nameScopes: {

@@ -15,6 +15,7 @@ import type { AccessApiDeps } from "../access-api-deps.ts";
 import { organizationOf, principalOf } from "../caller.ts";
 import { touchUser, type User } from "../credential/credential.ts";
 import { createMemberHandlers } from "./member-handlers.ts";
+import { quotaFigures } from "./quota-limits.ts";
 import { type Membership, membershipId, membershipKind } from "./membership.ts";
 import { type Organization, organizationKind, type OrganizationSpec, releaseClaim } from "./organization.ts";
 
@@ -57,6 +58,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
       name,
       quota: deps.quotas.limits(organization),
       usage: deps.quotas.usage(id),
+      quotas: quotaFigures(deps.quotas, organization),
       createdAt: timestampFromMs(createdAt),
       updatedAt: timestampFromMs(updatedAt),
     });

@@ -28,6 +28,9 @@ export default {
       deleteOrganization: (c) => c.organizations.delete("i"),
     }),
   ],
+  listBounds: {
+    "holdfast.v1.Organization.quotas": "one a declared quota",
+  },
   kindBounds: {
     organization: "20 a user, and operators",
   },

@@ -14,7 +14,8 @@ export type Amounts = Readonly<Record<string, number>>;
 
 /** Counts an organization's objects against the quotas of their kinds. Every creation claims its amounts here. */
 export interface Quotas {
-  names(): readonly string[];
+  /** Every quota of organizations. */
+  all(): readonly Pick<Quota<unknown>, "name" | "limitMax">[];
   /** Usage of the organization, as this replica sees it. */
   usage(organizationId: string): Amounts;
   /** Limits of the organization: the values that an operator set, and defaults for the other quotas. */
@@ -80,7 +81,7 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
   }
 
   return {
-    names: () => rows().map(({ quota }) => quota.name),
+    all: () => rows().map(({ quota }) => quota),
     usage: (organizationId) => amounts((row) => usageOf(organizationId, row)),
     limits: (organization) => amounts((row) => limitOf(row, organization)),
     async claim(unit, organizationId, requested) {

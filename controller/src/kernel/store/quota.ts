@@ -12,6 +12,8 @@ export interface Quota<R> {
   readonly label: string;
   /** Default limit of an organization; operators can set another one. */
   readonly limit: number;
+  /** Largest limit that an operator can set; absent: `defaultLimitMax`. */
+  readonly limitMax?: number;
   /** The amount that one object uses; absent: 1. */
   amountOf?(object: R): number;
   /** Index that finds the objects of an owner; absent: the owner is the organization. */
@@ -21,6 +23,9 @@ export interface Quota<R> {
   /** True: each organization has its own limit. Absent: organizations that one user created share one limit. */
   readonly isPerOrganization?: true;
 }
+
+/** Largest limit of a quota that declares none. */
+export const defaultLimitMax = 100_000;
 
 /** The sum of the amounts that these objects use. */
 export function usedOf<R>(quota: Quota<R>, objects: readonly R[]): number {

@@ -10,7 +10,7 @@ export type WebhookObject = Resource<WebhookSpec, WebhookStatus>;
 
 export const webhookKind = defineKind<WebhookObject>("webhook", {
   deletedWithOrganization: true,
-  quotas: [{ name: "webhooks", label: "webhooks", limit: 20, error: "WEBHOOK_LIMIT_REACHED" }],
+  quotas: [{ name: "webhooks", label: "webhooks", limit: 20, limitMax: 1_000, error: "WEBHOOK_LIMIT_REACHED" }],
 });
 
 export interface WebhookSpec {

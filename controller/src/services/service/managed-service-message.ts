@@ -1,5 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { PendingUpdateSummarySchema } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import {
   type Health,
@@ -12,6 +13,7 @@ import {
   NodeRole,
   NodeSchema,
   NodeStatus,
+  type QuorumSchema,
   type ReplicationSchema,
   type ServiceBackupsSchema,
   type TaskSummary,
@@ -36,6 +38,7 @@ import type { ServiceOrigin } from "./service-origin.ts";
 import type { DeletedService } from "./deleted-services.ts";
 import { standbysOf } from "./member/primary-replicas/primary.ts";
 import { roleOf } from "./member/member-roles.ts";
+import { isEstablished } from "./member/members.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 export const serviceStatuses: Record<ManagedServiceState, ManagedServiceStatus> = {
@@ -106,7 +109,7 @@ export function managedServiceMessage(
     ...(pooler && { pooler }),
     ...(privateListener !== undefined && { privateListener }),
     storageAutoscale: { enabled, ...(maxGb !== null && { maxGb }) },
-    ...(spec.nodes.length > 1 && { replication: replicationMessage(service) }),
+    ...(spec.nodes.length > 1 && groupMessage(service)),
     createdAt: timestampFromMs(metadata.createdAt),
     updatedAt: timestampFromMs(metadata.updatedAt),
     ...(operation === undefined ? {} : { operation: operationMessage(operation) }),
@@ -117,6 +120,24 @@ export function managedServiceMessage(
     ...(metadata.managedBy && { managedBy: { kind: metadata.managedBy.kind, id: metadata.managedBy.id } }),
     ...(spec.origin && { restoredFrom: originMessage(spec.origin) }),
   });
+}
+
+/** The state of several nodes as a whole: their replication, or the quorum of nodes that elect their leader. */
+function groupMessage(
+  service: ManagedServiceObject,
+): Pick<MessageInitShape<typeof ManagedServiceSchema>, "replication" | "quorum"> {
+  return topologyOf(service.spec.databaseType) === "peers"
+    ? { quorum: quorumMessage(service) }
+    : { replication: replicationMessage(service) };
+}
+
+/** Nodes that still join have no vote. */
+function quorumMessage({ spec, status }: ManagedServiceObject): MessageInitShape<typeof QuorumSchema> {
+  const members = spec.nodes.filter(isEstablished).length;
+  const check = status.health.checks.find(({ name }) => name === "quorum");
+  // Degraded: there is a majority, and restarts wait.
+  const healthy = check?.status === "healthy" || check?.status === "degraded";
+  return { healthy, members, majority: Math.floor(members / 2) + 1 };
 }
 
 /** Replicas that still copy their data are not counted. */

@@ -50,6 +50,7 @@ export const managedServiceKind = defineKind<ManagedServiceObject>("managed-serv
       name: "storageGb",
       label: "GB of storage",
       limit: 102_400,
+      limitMax: 1_000_000_000,
       amountOf: ({ spec }) => spec.storageSizeGb * spec.nodes.length,
     },
   ],

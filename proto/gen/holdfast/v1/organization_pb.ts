@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/organization.proto.
  */
 export const file_holdfast_v1_organization: GenFile = /*@__PURE__*/
-  fileDesc("Ch5ob2xkZmFzdC92MS9vcmdhbml6YXRpb24ucHJvdG8SC2hvbGRmYXN0LnYxIrgCCgxPcmdhbml6YXRpb24SOAoCaWQYASABKAlCLLK7GCgqJDAxOWEyZjVlLTFhMDAtN2IxMS05YzIyLTNkNDRlNTVmNjY3N0gBEhgKBG5hbWUYAiABKAlCCrK7GAYqBFNob3ASLwoFcXVvdGEYAyABKAsyIC5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb25GaWd1cmVzEi8KBXVzYWdlGAQgASgLMiAuaG9sZGZhc3QudjEuT3JnYW5pemF0aW9uRmlndXJlcxIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDoSursYDgoMT3JnYW5pemF0aW9uIt8BChNPcmdhbml6YXRpb25GaWd1cmVzEhAKCHNlcnZpY2VzGAEgASgFEg8KB21lbWJlcnMYAiABKAUSEAoIYXBpX2tleXMYAyABKAUSDgoGdG9rZW5zGAQgASgFEhAKCHdlYmhvb2tzGAUgASgFEhIKCnN0b3JhZ2VfZ2IYBiABKAUSDQoFdXNlcnMYByABKAUSEAoIcHJvamVjdHMYHyABKAUSDgoGc3RhY2tzGCAgASgFEhEKCXBpcGVsaW5lcxghIAEoBToZursYFQoTT3JnYW5pemF0aW9uRmlndXJlcyKEAQoGTWVtYmVyEhsKB3VzZXJfaWQYASABKAlCCrK7GAYqBGFubmESHwoEcm9sZRgCIAEoDjIRLmhvbGRmYXN0LnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6DLq7GAgKBk1lbWJlciLHAQoZQ3JlYXRlT3JnYW5pemF0aW9uUmVxdWVzdBKpAQoEbmFtZRgBIAEoCUKaAbpINHIyMjBeW0EtWmEtejAtOV0oW0EtWmEtejAtOSAuXy1dezAsNjJ9W0EtWmEtejAtOV0pPySyuxhfMl1tdXN0IGJlIDEgdG8gNjQgbGV0dGVycywgZGlnaXRzLCBzcGFjZXMgYW5kIGFueSBvZiAuIF8gLSwgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHMicAoYTGlzdE9yZ2FuaXphdGlvbnNSZXF1ZXN0Eh4KBWxpbWl0GAEgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAIgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IidwoZTGlzdE9yZ2FuaXphdGlvbnNSZXNwb25zZRIwCg1vcmdhbml6YXRpb25zGAEgAygLMhkuaG9sZGZhc3QudjEuT3JnYW5pemF0aW9uEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjEKFkdldE9yZ2FuaXphdGlvblJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAIp8CChlVcGRhdGVPcmdhbml6YXRpb25SZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBKuAQoEbmFtZRgCIAEoCUKaAbpINHIyMjBeW0EtWmEtejAtOV0oW0EtWmEtejAtOSAuXy1dezAsNjJ9W0EtWmEtejAtOV0pPySyuxhfMl1tdXN0IGJlIDEgdG8gNjQgbGV0dGVycywgZGlnaXRzLCBzcGFjZXMgYW5kIGFueSBvZiAuIF8gLSwgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHNIAIgBARIvCgt1cGRhdGVfbWFzaxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWUiNAoZRGVsZXRlT3JnYW5pemF0aW9uUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEAigwEKEkxpc3RNZW1iZXJzUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASHgoFbGltaXQYAiABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAyABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJlChNMaXN0TWVtYmVyc1Jlc3BvbnNlEiQKB21lbWJlcnMYASADKAsyEy5ob2xkZmFzdC52MS5NZW1iZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IidgoQQWRkTWVtYmVyUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASGAoHdXNlcl9pZBgCIAEoCUIHukgEcgIYQBIvCgRyb2xlGAMgASgOMhEuaG9sZGZhc3QudjEuUm9sZUIOukgLggEIGAEYAhgDGAQiuAEKE1VwZGF0ZU1lbWJlclJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEhgKB3VzZXJfaWQYAiABKAlCB7pIBHICGEASNAoEcm9sZRgDIAEoDjIRLmhvbGRmYXN0LnYxLlJvbGVCDrpIC4IBCBgBGAIYAxgESACIAQESLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgcKBV9yb2xlIkgKE1JlbW92ZU1lbWJlclJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEhgKB3VzZXJfaWQYAiABKAlCB7pIBHICGEAqogEKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEhwKC1JPTEVfVklFV0VSEAEaC7I+CAoGdmlld2VyEiIKDlJPTEVfREVWRUxPUEVSEAIaDrI+CwoJZGV2ZWxvcGVyEhoKClJPTEVfQURNSU4QAxoKsj4HCgVhZG1pbhIaCgpST0xFX09XTkVSEAQaCrI+BwoFb3duZXIaCsK7GAYKBFJvbGUy/wwKE09yZ2FuaXphdGlvblNlcnZpY2USwAEKEkNyZWF0ZU9yZ2FuaXphdGlvbhImLmhvbGRmYXN0LnYxLkNyZWF0ZU9yZ2FuaXphdGlvblJlcXVlc3QaGS5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb24iZ6q7GEoIyQESCXNpZ25lZC1pbjITL29yZ2FuaXphdGlvbnMve2lkfVoUT3JnYW5pemF0aW9ucy5jcmVhdGViD3sibmFtZSI6IlNob3AifYLT5JMCEzoBKiIOL29yZ2FuaXphdGlvbnMSnwEKEUxpc3RPcmdhbml6YXRpb25zEiUuaG9sZGZhc3QudjEuTGlzdE9yZ2FuaXphdGlvbnNSZXF1ZXN0GiYuaG9sZGZhc3QudjEuTGlzdE9yZ2FuaXphdGlvbnNSZXNwb25zZSI7qrsYIRIJc2lnbmVkLWluOAFaEk9yZ2FuaXphdGlvbnMubGlzdILT5JMCEBIOL29yZ2FuaXphdGlvbnMSlQEKD0dldE9yZ2FuaXphdGlvbhIjLmhvbGRmYXN0LnYxLkdldE9yZ2FuaXphdGlvblJlcXVlc3QaGS5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb24iQqq7GB8SCG9yZzpyZWFkOAFaEU9yZ2FuaXphdGlvbnMuZ2V0gtPkkwIZEhcvb3JnYW5pemF0aW9ucy97b3JnX2lkfRK7AQoSVXBkYXRlT3JnYW5pemF0aW9uEiYuaG9sZGZhc3QudjEuVXBkYXRlT3JnYW5pemF0aW9uUmVxdWVzdBoZLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbiJiqrsYPBIJb3JnOndyaXRlWhRPcmdhbml6YXRpb25zLnJlbmFtZWIZeyJuYW1lIjoiU2hvcCBhbmQgZGVwb3QifYLT5JMCHDoBKjIXL29yZ2FuaXphdGlvbnMve29yZ19pZH0SpwEKEkRlbGV0ZU9yZ2FuaXphdGlvbhImLmhvbGRmYXN0LnYxLkRlbGV0ZU9yZ2FuaXphdGlvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiUaq7GC4IzAESE29yZ2FuaXphdGlvbjpkZWxldGVaFE9yZ2FuaXphdGlvbnMuZGVsZXRlgtPkkwIZKhcvb3JnYW5pemF0aW9ucy97b3JnX2lkfRKXAQoLTGlzdE1lbWJlcnMSHy5ob2xkZmFzdC52MS5MaXN0TWVtYmVyc1JlcXVlc3QaIC5ob2xkZmFzdC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIkWquxgaEghvcmc6cmVhZDgBWgxNZW1iZXJzLmxpc3SC0+STAiESHy9vcmdhbml6YXRpb25zL3tvcmdfaWR9L21lbWJlcnMSsQEKCUFkZE1lbWJlchIdLmhvbGRmYXN0LnYxLkFkZE1lbWJlclJlcXVlc3QaEy5ob2xkZmFzdC52MS5NZW1iZXIicKq7GEIIyQESCW9yZzp3cml0ZVoLTWVtYmVycy5hZGRiJXsidXNlcl9pZCI6ImFubmEiLCJyb2xlIjoiZGV2ZWxvcGVyIn2C0+STAiQ6ASoiHy9vcmdhbml6YXRpb25zL3tvcmdfaWR9L21lbWJlcnMSrQEKDFVwZGF0ZU1lbWJlchIgLmhvbGRmYXN0LnYxLlVwZGF0ZU1lbWJlclJlcXVlc3QaEy5ob2xkZmFzdC52MS5NZW1iZXIiZqq7GC4SCW9yZzp3cml0ZVoOTWVtYmVycy51cGRhdGViEXsicm9sZSI6InZpZXdlciJ9gtPkkwIuOgEqMikvb3JnYW5pemF0aW9ucy97b3JnX2lkfS9tZW1iZXJzL3t1c2VyX2lkfRKcAQoMUmVtb3ZlTWVtYmVyEiAuaG9sZGZhc3QudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJSqrsYHQjMARIIb3JnOnJlYWRaDk1lbWJlcnMucmVtb3ZlgtPkkwIrKikvb3JnYW5pemF0aW9ucy97b3JnX2lkfS9tZW1iZXJzL3t1c2VyX2lkfRpmyrsYYgokCgdNZW1iZXJzEhlVc2VycyBvZiBhbiBvcmdhbml6YXRpb24uCjoKDU9yZ2FuaXphdGlvbnMSKU9yZ2FuaXphdGlvbnMgdGhhdCB0aGUgY2FsbGVyIGJlbG9uZ3MgdG8uYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Ch5ob2xkZmFzdC92MS9vcmdhbml6YXRpb24ucHJvdG8SC2hvbGRmYXN0LnYxIt8DCgxPcmdhbml6YXRpb24SOAoCaWQYASABKAlCLLK7GCgqJDAxOWEyZjVlLTFhMDAtN2IxMS05YzIyLTNkNDRlNTVmNjY3N0gBEhgKBG5hbWUYAiABKAlCCrK7GAYqBFNob3ASLwoFcXVvdGEYAyABKAsyIC5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb25GaWd1cmVzEi8KBXVzYWdlGAQgASgLMiAuaG9sZGZhc3QudjEuT3JnYW5pemF0aW9uRmlndXJlcxIuCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBJbCgZxdW90YXMYByADKAsyJS5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb24uUXVvdGFzRW50cnlCJLK7GCAqHnsiYXBwcyI6eyJsaW1pdCI6NTAsInVzZWQiOjN9fRpICgtRdW90YXNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5ob2xkZmFzdC52MS5RdW90YUZpZ3VyZXM6AjgBOhK6uxgOCgxPcmdhbml6YXRpb24iPwoMUXVvdGFGaWd1cmVzEg0KBWxpbWl0GAEgASgFEgwKBHVzZWQYAiABKAU6Erq7GA4KDFF1b3RhRmlndXJlcyLfAQoTT3JnYW5pemF0aW9uRmlndXJlcxIQCghzZXJ2aWNlcxgBIAEoBRIPCgdtZW1iZXJzGAIgASgFEhAKCGFwaV9rZXlzGAMgASgFEg4KBnRva2VucxgEIAEoBRIQCgh3ZWJob29rcxgFIAEoBRISCgpzdG9yYWdlX2diGAYgASgFEg0KBXVzZXJzGAcgASgFEhAKCHByb2plY3RzGB8gASgFEg4KBnN0YWNrcxggIAEoBRIRCglwaXBlbGluZXMYISABKAU6Gbq7GBUKE09yZ2FuaXphdGlvbkZpZ3VyZXMihAEKBk1lbWJlchIbCgd1c2VyX2lkGAEgASgJQgqyuxgGKgRhbm5hEh8KBHJvbGUYAiABKA4yES5ob2xkZmFzdC52MS5Sb2xlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wOgy6uxgICgZNZW1iZXIixwEKGUNyZWF0ZU9yZ2FuaXphdGlvblJlcXVlc3QSqQEKBG5hbWUYASABKAlCmgG6SDRyMjIwXltBLVphLXowLTldKFtBLVphLXowLTkgLl8tXXswLDYyfVtBLVphLXowLTldKT8ksrsYXzJdbXVzdCBiZSAxIHRvIDY0IGxldHRlcnMsIGRpZ2l0cywgc3BhY2VzIGFuZCBhbnkgb2YgLiBfIC0sIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzInAKGExpc3RPcmdhbml6YXRpb25zUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIncKGUxpc3RPcmdhbml6YXRpb25zUmVzcG9uc2USMAoNb3JnYW5pemF0aW9ucxgBIAMoCzIZLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIxChZHZXRPcmdhbml6YXRpb25SZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQCKfAgoZVXBkYXRlT3JnYW5pemF0aW9uUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASrgEKBG5hbWUYAiABKAlCmgG6SDRyMjIwXltBLVphLXowLTldKFtBLVphLXowLTkgLl8tXXswLDYyfVtBLVphLXowLTldKT8ksrsYXzJdbXVzdCBiZSAxIHRvIDY0IGxldHRlcnMsIGRpZ2l0cywgc3BhY2VzIGFuZCBhbnkgb2YgLiBfIC0sIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzSACIAQESLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgcKBV9uYW1lIjQKGURlbGV0ZU9yZ2FuaXphdGlvblJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAIoMBChJMaXN0TWVtYmVyc1JlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEh4KBWxpbWl0GAIgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAMgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IiZQoTTGlzdE1lbWJlcnNSZXNwb25zZRIkCgdtZW1iZXJzGAEgAygLMhMuaG9sZGZhc3QudjEuTWVtYmVyEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yInYKEEFkZE1lbWJlclJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEhgKB3VzZXJfaWQYAiABKAlCB7pIBHICGEASLwoEcm9sZRgDIAEoDjIRLmhvbGRmYXN0LnYxLlJvbGVCDrpIC4IBCBgBGAIYAxgEIrgBChNVcGRhdGVNZW1iZXJSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBIYCgd1c2VyX2lkGAIgASgJQge6SARyAhhAEjQKBHJvbGUYAyABKA4yES5ob2xkZmFzdC52MS5Sb2xlQg66SAuCAQgYARgCGAMYBEgAiAEBEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IHCgVfcm9sZSJIChNSZW1vdmVNZW1iZXJSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBIYCgd1c2VyX2lkGAIgASgJQge6SARyAhhAKqIBCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIcCgtST0xFX1ZJRVdFUhABGguyPggKBnZpZXdlchIiCg5ST0xFX0RFVkVMT1BFUhACGg6yPgsKCWRldmVsb3BlchIaCgpST0xFX0FETUlOEAMaCrI+BwoFYWRtaW4SGgoKUk9MRV9PV05FUhAEGgqyPgcKBW93bmVyGgrCuxgGCgRSb2xlMv8MChNPcmdhbml6YXRpb25TZXJ2aWNlEsABChJDcmVhdGVPcmdhbml6YXRpb24SJi5ob2xkZmFzdC52MS5DcmVhdGVPcmdhbml6YXRpb25SZXF1ZXN0GhkuaG9sZGZhc3QudjEuT3JnYW5pemF0aW9uImequxhKCMkBEglzaWduZWQtaW4yEy9vcmdhbml6YXRpb25zL3tpZH1aFE9yZ2FuaXphdGlvbnMuY3JlYXRlYg97Im5hbWUiOiJTaG9wIn2C0+STAhM6ASoiDi9vcmdhbml6YXRpb25zEp8BChFMaXN0T3JnYW5pemF0aW9ucxIlLmhvbGRmYXN0LnYxLkxpc3RPcmdhbml6YXRpb25zUmVxdWVzdBomLmhvbGRmYXN0LnYxLkxpc3RPcmdhbml6YXRpb25zUmVzcG9uc2UiO6q7GCESCXNpZ25lZC1pbjgBWhJPcmdhbml6YXRpb25zLmxpc3SC0+STAhASDi9vcmdhbml6YXRpb25zEpUBCg9HZXRPcmdhbml6YXRpb24SIy5ob2xkZmFzdC52MS5HZXRPcmdhbml6YXRpb25SZXF1ZXN0GhkuaG9sZGZhc3QudjEuT3JnYW5pemF0aW9uIkKquxgfEghvcmc6cmVhZDgBWhFPcmdhbml6YXRpb25zLmdldILT5JMCGRIXL29yZ2FuaXphdGlvbnMve29yZ19pZH0SuwEKElVwZGF0ZU9yZ2FuaXphdGlvbhImLmhvbGRmYXN0LnYxLlVwZGF0ZU9yZ2FuaXphdGlvblJlcXVlc3QaGS5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb24iYqq7GDwSCW9yZzp3cml0ZVoUT3JnYW5pemF0aW9ucy5yZW5hbWViGXsibmFtZSI6IlNob3AgYW5kIGRlcG90In2C0+STAhw6ASoyFy9vcmdhbml6YXRpb25zL3tvcmdfaWR9EqcBChJEZWxldGVPcmdhbml6YXRpb24SJi5ob2xkZmFzdC52MS5EZWxldGVPcmdhbml6YXRpb25SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IlGquxguCMwBEhNvcmdhbml6YXRpb246ZGVsZXRlWhRPcmdhbml6YXRpb25zLmRlbGV0ZYLT5JMCGSoXL29yZ2FuaXphdGlvbnMve29yZ19pZH0SlwEKC0xpc3RNZW1iZXJzEh8uaG9sZGZhc3QudjEuTGlzdE1lbWJlcnNSZXF1ZXN0GiAuaG9sZGZhc3QudjEuTGlzdE1lbWJlcnNSZXNwb25zZSJFqrsYGhIIb3JnOnJlYWQ4AVoMTWVtYmVycy5saXN0gtPkkwIhEh8vb3JnYW5pemF0aW9ucy97b3JnX2lkfS9tZW1iZXJzErEBCglBZGRNZW1iZXISHS5ob2xkZmFzdC52MS5BZGRNZW1iZXJSZXF1ZXN0GhMuaG9sZGZhc3QudjEuTWVtYmVyInCquxhCCMkBEglvcmc6d3JpdGVaC01lbWJlcnMuYWRkYiV7InVzZXJfaWQiOiJhbm5hIiwicm9sZSI6ImRldmVsb3BlciJ9gtPkkwIkOgEqIh8vb3JnYW5pemF0aW9ucy97b3JnX2lkfS9tZW1iZXJzEq0BCgxVcGRhdGVNZW1iZXISIC5ob2xkZmFzdC52MS5VcGRhdGVNZW1iZXJSZXF1ZXN0GhMuaG9sZGZhc3QudjEuTWVtYmVyImaquxguEglvcmc6d3JpdGVaDk1lbWJlcnMudXBkYXRlYhF7InJvbGUiOiJ2aWV3ZXIifYLT5JMCLjoBKjIpL29yZ2FuaXphdGlvbnMve29yZ19pZH0vbWVtYmVycy97dXNlcl9pZH0SnAEKDFJlbW92ZU1lbWJlchIgLmhvbGRmYXN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiUqq7GB0IzAESCG9yZzpyZWFkWg5NZW1iZXJzLnJlbW92ZYLT5JMCKyopL29yZ2FuaXphdGlvbnMve29yZ19pZH0vbWVtYmVycy97dXNlcl9pZH0aZsq7GGIKJAoHTWVtYmVycxIZVXNlcnMgb2YgYW4gb3JnYW5pemF0aW9uLgo6Cg1Pcmdhbml6YXRpb25zEilPcmdhbml6YXRpb25zIHRoYXQgdGhlIGNhbGxlciBiZWxvbmdzIHRvLmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * An organization: the tenant that owns services, keys and memberships.
@@ -37,13 +37,15 @@ export type Organization = Message<"holdfast.v1.Organization"> & {
   name: string;
 
   /**
-   * Quota, which operators set.
+   * Some of the quotas; quotas has all.
    *
    * @generated from field: holdfast.v1.OrganizationFigures quota = 3;
    */
   quota?: OrganizationFigures | undefined;
 
   /**
+   * Usage of the same ones.
+   *
    * @generated from field: holdfast.v1.OrganizationFigures usage = 4;
    */
   usage?: OrganizationFigures | undefined;
@@ -57,6 +59,13 @@ export type Organization = Message<"holdfast.v1.Organization"> & {
    * @generated from field: google.protobuf.Timestamp updated_at = 6;
    */
   updatedAt?: Timestamp | undefined;
+
+  /**
+   * Every quota by its name, as errors name it in quota.
+   *
+   * @generated from field: map<string, holdfast.v1.QuotaFigures> quotas = 7;
+   */
+  quotas: { [key: string]: QuotaFigures };
 };
 
 /**
@@ -76,13 +85,15 @@ export type OrganizationJson = {
   name?: string;
 
   /**
-   * Quota, which operators set.
+   * Some of the quotas; quotas has all.
    *
    * @generated from field: holdfast.v1.OrganizationFigures quota = 3;
    */
   quota?: OrganizationFiguresJson;
 
   /**
+   * Usage of the same ones.
+   *
    * @generated from field: holdfast.v1.OrganizationFigures usage = 4;
    */
   usage?: OrganizationFiguresJson;
@@ -96,6 +107,13 @@ export type OrganizationJson = {
    * @generated from field: google.protobuf.Timestamp updated_at = 6;
    */
   updatedAt?: TimestampJson;
+
+  /**
+   * Every quota by its name, as errors name it in quota.
+   *
+   * @generated from field: map<string, holdfast.v1.QuotaFigures> quotas = 7;
+   */
+  quotas?: { [key: string]: QuotaFiguresJson };
 };
 
 /**
@@ -104,6 +122,51 @@ export type OrganizationJson = {
  */
 export const OrganizationSchema: GenMessage<Organization, {jsonType: OrganizationJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_organization, 0);
+
+/**
+ * The limit of one quota, and the amount that counts toward it.
+ *
+ * @generated from message holdfast.v1.QuotaFigures
+ */
+export type QuotaFigures = Message<"holdfast.v1.QuotaFigures"> & {
+  /**
+   * Limit of the organization: the value that an operator set, or the default.
+   *
+   * @generated from field: int32 limit = 1;
+   */
+  limit: number;
+
+  /**
+   * @generated from field: int32 used = 2;
+   */
+  used: number;
+};
+
+/**
+ * The limit of one quota, and the amount that counts toward it.
+ *
+ * @generated from message holdfast.v1.QuotaFigures
+ */
+export type QuotaFiguresJson = {
+  /**
+   * Limit of the organization: the value that an operator set, or the default.
+   *
+   * @generated from field: int32 limit = 1;
+   */
+  limit?: number;
+
+  /**
+   * @generated from field: int32 used = 2;
+   */
+  used?: number;
+};
+
+/**
+ * Describes the message holdfast.v1.QuotaFigures.
+ * Use `create(QuotaFiguresSchema)` to create a new message.
+ */
+export const QuotaFiguresSchema: GenMessage<QuotaFigures, {jsonType: QuotaFiguresJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_organization, 1);
 
 /**
  * Quotas or usage of an organization.
@@ -232,7 +295,7 @@ export type OrganizationFiguresJson = {
  * Use `create(OrganizationFiguresSchema)` to create a new message.
  */
 export const OrganizationFiguresSchema: GenMessage<OrganizationFigures, {jsonType: OrganizationFiguresJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 1);
+  messageDesc(file_holdfast_v1_organization, 2);
 
 /**
  * A member of an organization.
@@ -287,7 +350,7 @@ export type MemberJson = {
  * Use `create(MemberSchema)` to create a new message.
  */
 export const MemberSchema: GenMessage<Member, {jsonType: MemberJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 2);
+  messageDesc(file_holdfast_v1_organization, 3);
 
 /**
  * @generated from message holdfast.v1.CreateOrganizationRequest
@@ -314,7 +377,7 @@ export type CreateOrganizationRequestJson = {
  * Use `create(CreateOrganizationRequestSchema)` to create a new message.
  */
 export const CreateOrganizationRequestSchema: GenMessage<CreateOrganizationRequest, {jsonType: CreateOrganizationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 3);
+  messageDesc(file_holdfast_v1_organization, 4);
 
 /**
  * @generated from message holdfast.v1.ListOrganizationsRequest
@@ -351,7 +414,7 @@ export type ListOrganizationsRequestJson = {
  * Use `create(ListOrganizationsRequestSchema)` to create a new message.
  */
 export const ListOrganizationsRequestSchema: GenMessage<ListOrganizationsRequest, {jsonType: ListOrganizationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 4);
+  messageDesc(file_holdfast_v1_organization, 5);
 
 /**
  * @generated from message holdfast.v1.ListOrganizationsResponse
@@ -388,7 +451,7 @@ export type ListOrganizationsResponseJson = {
  * Use `create(ListOrganizationsResponseSchema)` to create a new message.
  */
 export const ListOrganizationsResponseSchema: GenMessage<ListOrganizationsResponse, {jsonType: ListOrganizationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 5);
+  messageDesc(file_holdfast_v1_organization, 6);
 
 /**
  * @generated from message holdfast.v1.GetOrganizationRequest
@@ -415,7 +478,7 @@ export type GetOrganizationRequestJson = {
  * Use `create(GetOrganizationRequestSchema)` to create a new message.
  */
 export const GetOrganizationRequestSchema: GenMessage<GetOrganizationRequest, {jsonType: GetOrganizationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 6);
+  messageDesc(file_holdfast_v1_organization, 7);
 
 /**
  * @generated from message holdfast.v1.UpdateOrganizationRequest
@@ -462,7 +525,7 @@ export type UpdateOrganizationRequestJson = {
  * Use `create(UpdateOrganizationRequestSchema)` to create a new message.
  */
 export const UpdateOrganizationRequestSchema: GenMessage<UpdateOrganizationRequest, {jsonType: UpdateOrganizationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 7);
+  messageDesc(file_holdfast_v1_organization, 8);
 
 /**
  * @generated from message holdfast.v1.DeleteOrganizationRequest
@@ -489,7 +552,7 @@ export type DeleteOrganizationRequestJson = {
  * Use `create(DeleteOrganizationRequestSchema)` to create a new message.
  */
 export const DeleteOrganizationRequestSchema: GenMessage<DeleteOrganizationRequest, {jsonType: DeleteOrganizationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 8);
+  messageDesc(file_holdfast_v1_organization, 9);
 
 /**
  * @generated from message holdfast.v1.ListMembersRequest
@@ -536,7 +599,7 @@ export type ListMembersRequestJson = {
  * Use `create(ListMembersRequestSchema)` to create a new message.
  */
 export const ListMembersRequestSchema: GenMessage<ListMembersRequest, {jsonType: ListMembersRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 9);
+  messageDesc(file_holdfast_v1_organization, 10);
 
 /**
  * @generated from message holdfast.v1.ListMembersResponse
@@ -573,7 +636,7 @@ export type ListMembersResponseJson = {
  * Use `create(ListMembersResponseSchema)` to create a new message.
  */
 export const ListMembersResponseSchema: GenMessage<ListMembersResponse, {jsonType: ListMembersResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 10);
+  messageDesc(file_holdfast_v1_organization, 11);
 
 /**
  * @generated from message holdfast.v1.AddMemberRequest
@@ -620,7 +683,7 @@ export type AddMemberRequestJson = {
  * Use `create(AddMemberRequestSchema)` to create a new message.
  */
 export const AddMemberRequestSchema: GenMessage<AddMemberRequest, {jsonType: AddMemberRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 11);
+  messageDesc(file_holdfast_v1_organization, 12);
 
 /**
  * @generated from message holdfast.v1.UpdateMemberRequest
@@ -677,7 +740,7 @@ export type UpdateMemberRequestJson = {
  * Use `create(UpdateMemberRequestSchema)` to create a new message.
  */
 export const UpdateMemberRequestSchema: GenMessage<UpdateMemberRequest, {jsonType: UpdateMemberRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 12);
+  messageDesc(file_holdfast_v1_organization, 13);
 
 /**
  * @generated from message holdfast.v1.RemoveMemberRequest
@@ -714,7 +777,7 @@ export type RemoveMemberRequestJson = {
  * Use `create(RemoveMemberRequestSchema)` to create a new message.
  */
 export const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest, {jsonType: RemoveMemberRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_organization, 13);
+  messageDesc(file_holdfast_v1_organization, 14);
 
 /**
  * The role of a member. Each role includes the permissions of those before it.
