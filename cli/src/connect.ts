@@ -6,6 +6,7 @@ import { findClientProgram } from "./client-program.ts";
 import { type ClientSession, type EngineClient, primaryAddress, type Route, routed } from "./clients/engine-client.ts";
 import { engineClientOf } from "./clients/engine-clients.ts";
 import type { Context } from "./context.ts";
+import { engineLogin } from "./engine-login.ts";
 import { ChildEnded, Interrupted } from "./exit-code.ts";
 import { noteUnresolvedName } from "./name-notice.ts";
 import { createTemporaryFiles } from "./private-files.ts";
@@ -24,16 +25,15 @@ export interface ConnectOptions extends Route {
 export async function connectTo(
   context: Context,
   service: ManagedService,
-  { user: as, database, args, ...route }: ConnectOptions,
+  { user, database, args, ...route }: ConnectOptions,
 ): Promise<void> {
   const client = engineClientOf(service);
   const connection = routed(await context.client.services.connection(service.id), route);
-  const user = as ?? connection.user;
-  const { password } = await context.client.databaseUsers.revealPassword(service.id, user);
+  const login = await engineLogin(context, service, client, connection, { user, database });
   const files = createTemporaryFiles();
   try {
     await noteUnresolvedName(context, connection.host);
-    const session = client.session(connection, { user, password, database }, files);
+    const session = client.session(connection, login, files);
     if (client.ignoresHostName === true) await verifyName(connection);
     await run(client, { ...session, args: [...session.args, ...args] }, context);
   } finally {

@@ -2,8 +2,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Connection, ManagedService } from "@holdfast/sdk/responses.ts";
 import { type Login, primaryAddress, type Route, routed, type SnippetLanguage } from "./clients/engine-client.ts";
-import { conninfoFormatOf, snippetsOf } from "./clients/engine-clients.ts";
+import { conninfoFormatOf, engineClientOf, snippetsOf } from "./clients/engine-clients.ts";
 import type { Context } from "./context.ts";
+import { engineLogin } from "./engine-login.ts";
 import { UsageError } from "./exit-code.ts";
 import { noteUnresolvedName } from "./name-notice.ts";
 import { createPermanentFiles, type PrivateFiles } from "./private-files.ts";
@@ -57,10 +58,9 @@ async function openAccess(
 ): Promise<{ connection: Connection; login: Login; files: Pick<PrivateFiles, "write"> }> {
   const connection = routed(await context.client.services.connection(service.id), route);
   const files = createPermanentFiles(clientDirectory(context), service.id);
-  const user = as ?? connection.user;
-  const { password } = await context.client.databaseUsers.revealPassword(service.id, user);
+  const login = await engineLogin(context, service, engineClientOf(service), connection, { user: as, database });
   await noteUnresolvedName(context, connection.host);
-  return { connection, login: { user, password, database }, files: withRoute(files, connection, { user, ...route }) };
+  return { connection, login, files: withRoute(files, connection, { user: login.user, ...route }) };
 }
 
 /** Files with separate names for each user and route, so that earlier connection strings and programs remain valid. */

@@ -74,6 +74,13 @@ describe.each(engineCatalog)("$engine", (facts) => {
     expect(engineClientOf({ name: "x", database_type: facts.engine }).programs).not.toEqual([]);
   });
 
+  test("new services have no user, and the client no login, if the driver has no users", () => {
+    if (driver.users !== undefined) return;
+    expect(engineProfileOf(facts.engine).hasDefaultUser).toBe(false);
+    if (facts.family === undefined)
+      expect(engineClientOf({ name: "x", database_type: facts.engine }).hasNoUsers).toBe(true);
+  });
+
   test("the controllers' profile has replicas if the driver replicates", () => {
     expect(engineProfileOf(facts.engine).replicas !== undefined).toBe(driver.replication !== undefined);
   });

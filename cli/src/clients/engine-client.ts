@@ -15,6 +15,8 @@ export interface EngineClient {
    * or the input, never an argument.
    */
   session(connection: Connection, login: Login, files: Pick<PrivateFiles, "write">): ClientSession;
+  /** True for an engine without users: its sessions get an empty login. */
+  readonly hasNoUsers?: true;
   /** True if the client verifies the issuer of the certificate but not its host name. */
   readonly ignoresHostName?: true;
   /** Absent for an engine without connection strings that name files. */

@@ -6,6 +6,7 @@ import type { LogPositions } from "./log-positions.ts";
 export interface ConnectionTarget {
   readonly host: string;
   readonly port: number;
+  /** Empty if the service has no default user. */
   readonly username: string;
   /** Absent in URIs for display. */
   readonly password?: string;
@@ -35,7 +36,7 @@ export interface EngineProfile {
   verifierOf(password: string): string;
   /** True if the engine needs its users' passwords themselves: instance specs have them in place of verifiers. */
   readonly usersHaveSecrets?: true;
-  /** False if a new service has no user. */
+  /** False if a new service has no user, because the engine has none or because users are created later. */
   readonly hasDefaultUser?: false;
   /** Databases of a new service. */
   readonly databases: readonly string[];
@@ -79,8 +80,9 @@ export interface EngineProfile {
   };
 }
 
-/** User, host and port of a URI. */
+/** User, host and port of a URI; without a user, host and port. */
 export function authorityOf({ username, password, host, port }: ConnectionTarget): string {
+  if (username === "") return `${host}:${port}`;
   const user = [username, ...(password === undefined ? [] : [password])].map(encodeURIComponent).join(":");
   return `${user}@${host}:${port}`;
 }

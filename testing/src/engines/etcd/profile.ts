@@ -3,6 +3,7 @@ import { authorityOf, type EngineProfile } from "@holdfast/controller/services/e
 
 export const etcd: EngineProfile = {
   verifierOf: (password) => createHash("sha256").update(password).digest("hex"),
+  hasDefaultUser: false,
   databases: [],
   connectionDatabase: "",
   uri: (target) => `https://${authorityOf(target)}`,

@@ -20,17 +20,18 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
   const profile = engineProfileOf(spec.databaseType);
   const poolerPort = poolerPortOf(spec);
   const privatePort = privatePortOf(spec);
+  const username = profile.hasDefaultUser === false ? "" : defaultUser;
   const target = (host: string, port = spec.port) => ({
     host,
     port,
-    username: defaultUser,
+    username,
     database: profile.connectionDatabase,
   });
   const uri = (host: string, port?: number) => profile.uri(target(host, port));
   return create(ConnectionSchema, {
     host: spec.hostname,
     port: spec.port,
-    user: defaultUser,
+    user: username,
     database: profile.connectionDatabase,
     uri: uri(spec.hostname),
     caCertificate: trustBundle,
