@@ -88,6 +88,7 @@ function Deletion({ service }: TabProps) {
   const refusal =
     refusalOf("services:write") ??
     (service.deletion_protection ? "The service is protected from deletion." : undefined);
+  const hasBackups = service.backups !== null;
   const remove = async () => {
     await account.value.client.services.delete(service.id);
     showToast("good", `${service.name} is being deleted`);
@@ -97,8 +98,10 @@ function Deletion({ service }: TabProps) {
     <Card title="Delete">
       <div class="stack">
         <p>
-          The service, its users and its data are deleted. A final backup is retained for 7 days: until then the service
-          can be undeleted.
+          The service, its users and its data are deleted.{" "}
+          {hasBackups
+            ? "A final backup is retained for 7 days: until then the service can be undeleted."
+            : "It has no backups, so it cannot be undeleted."}
         </p>
         <div class="row">
           <DestroyButton
@@ -110,7 +113,12 @@ function Deletion({ service }: TabProps) {
             action="Delete service"
             destroy={remove}
           >
-            <p>Clients are disconnected immediately. For 7 days the service can be undeleted with its data.</p>
+            <p>
+              Clients are disconnected immediately.{" "}
+              {hasBackups
+                ? "For 7 days the service can be undeleted with its data."
+                : "Its data are deleted permanently."}
+            </p>
           </DestroyButton>
         </div>
       </div>
