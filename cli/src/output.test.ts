@@ -25,6 +25,12 @@ describe("output", () => {
     expect(renderTable(rows, ["drain"])).toBe("DRAIN\n-\n-\ndraining, 2 of 3 left\ndrained\n");
   });
 
+  test("titles have no units, unless only these distinguish two columns", () => {
+    const row = { lag_seconds: 1.5, lag_bytes: 2_048, used_bytes: 1 };
+    expect(renderTable([row], ["lag_seconds", "used_bytes"])).toMatch(/^LAG +USED\n/);
+    expect(renderTable([row], ["lag_seconds", "lag_bytes", "used_bytes"])).toMatch(/^LAG SECONDS +LAG BYTES +USED\n/);
+  });
+
   test("control characters in values are removed", () => {
     expect(renderTable([{ name: "a\u001b[2Jb\nc" }], ["name"])).toBe("NAME\na [2Jb c\n");
   });

@@ -38,8 +38,9 @@ export function renderTable(
   allColumns: readonly string[],
   { columns: screen, color, now }: TableStyle = plain,
 ): string {
+  const titles = titlesOf(allColumns);
   const widestOf = (column: string, cells: readonly string[]) =>
-    Math.max(titleOf(column).length, ...cells.map(({ length }) => length));
+    Math.max((titles.get(column) ?? "").length, ...cells.map(({ length }) => length));
   const all = allColumns.map((column) => {
     const cells = values.map((value) => tableCell(value, column, now));
     const width = widestOf(column, cells);
@@ -63,7 +64,7 @@ export function renderTable(
   };
   const paintHead = (_: string, padded: string) => (color ? painted("bold", padded) : padded);
   const paintCell = (text: string, padded: string) => (color ? painted(colors.get(text), padded) : padded);
-  const head = visible.map(({ column }) => titleOf(column));
+  const head = visible.map(({ column }) => titles.get(column) ?? "");
   const rows = values.map((_, index) => visible.map(({ cells }) => cells[index] ?? ""));
   return [line(head, paintHead), ...rows.map((row) => line(row, paintCell))].join("");
 }
@@ -124,8 +125,13 @@ function nameOf(field: string): string {
   return printable(field).replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-function titleOf(column: string): string {
-  return withoutUnit(nameOf(column)).replaceAll("_", " ").toUpperCase();
+/** Titles of columns, without their units, except for columns that only their units distinguish. */
+function titlesOf(columns: readonly string[]): ReadonlyMap<string, string> {
+  const names = columns.map(nameOf);
+  const short = names.map(withoutUnit);
+  const isUnique = (name: string) => short.indexOf(name) === short.lastIndexOf(name);
+  const titles = names.map((name, index) => (isUnique(short[index] ?? "") ? (short[index] ?? "") : name));
+  return new Map(columns.map((column, index) => [column, (titles[index] ?? "").replaceAll("_", " ").toUpperCase()]));
 }
 
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
