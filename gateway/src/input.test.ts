@@ -25,3 +25,13 @@ test.each([
   build([], "", parseBody(Buffer.from(JSON.stringify(body))), faults);
   expect(faults.list.map((fault) => `${fault.field} ${fault.detail}`)).toEqual([`storage_size_gb ${detail}`]);
 });
+
+test.each([
+  ["an empty string", "", "must not be empty", "string_min_len"],
+  ["nothing", undefined, "is required", "required"],
+])("%s as a required string has a fault that says what it is to be", (_, plan, detail, code) => {
+  const faults = createFaults();
+  const body = { name: "orders", database_type: "postgresql", plan_name: plan, storage_size_gb: 1 };
+  build([], "", parseBody(Buffer.from(JSON.stringify(body))), faults);
+  expect(faults.list).toMatchObject([{ field: "plan_name", detail, code }]);
+});

@@ -53,16 +53,17 @@ export function compileInput(
       message[maskName] = create(FieldMaskSchema, { paths });
       if (body.value.members.size === 0) faults.at(undefined, "empty_change", "must name at least one field to change");
     }
-    validation.check(input, message, parameters, faults, numbersOf(body.value));
+    validation.check(input, message, parameters, faults, valuesIn(body.value));
     checkNames(message, faults);
     return message;
   };
 }
 
-/** Names of the members that are numbers. */
-function numbersOf({ members }: JsonObject): ReadonlySet<string> {
-  const isNumber = ({ value }: JsonMember) => typeof value === "object" && value !== null && value.kind === "number";
-  return new Set([...members].flatMap(([name, member]) => (isNumber(member) ? [name] : [])));
+/** Names of the members that are numbers or strings. */
+function valuesIn({ members }: JsonObject): ReadonlySet<string> {
+  const isValue = ({ value }: JsonMember) =>
+    typeof value === "string" || (typeof value === "object" && value !== null && value.kind === "number");
+  return new Set([...members].flatMap(([name, member]) => (isValue(member) ? [name] : [])));
 }
 
 /** Parses a body; throws INVALID_REQUEST unless it is one JSON object in UTF-8 with at most `maxValues` values. */

@@ -8,15 +8,15 @@ import { fieldOf, type Faults, type ValuePath } from "./json/faults.ts";
 /** Checks inputs by the validation rules of the protos (protovalidate). */
 export interface Validation {
   /**
-   * Adds a fault for each broken rule. Faults of `parameters` have no JSON pointer. `numbers` are the fields with a
-   * number in the request: messages do not distinguish 0 from an absent field, but rules do.
+   * Adds a fault for each broken rule. Faults of `parameters` have no JSON pointer. `present` are the fields with a
+   * number or string in the request: messages do not distinguish 0 or "" from an absent field, but rules do.
    */
   check(
     message: DescMessage,
     value: Message,
     parameters: ReadonlySet<string>,
     faults: Faults,
-    numbers?: ReadonlySet<string>,
+    present?: ReadonlySet<string>,
   ): void;
   /** Names of the fields whose absence breaks a rule. */
   required(message: DescMessage): ReadonlySet<string>;
@@ -49,7 +49,7 @@ export function createValidation(): Validation {
 
   return {
     required,
-    check(message, value, parameters, faults, numbers = new Set()) {
+    check(message, value, parameters, faults, present = new Set()) {
       if (shortcutOf(message)?.(value) === true) return;
       for (const violation of violations(message, value)) {
         const path = pathOfViolation(violation);
@@ -60,7 +60,7 @@ export function createValidation(): Validation {
           violation.field.length === 1 &&
           required(message).has(nameOf(root)) &&
           isZero(value, root as DescField) &&
-          !numbers.has(nameOf(root));
+          !present.has(nameOf(root));
         const code = absent ? "required" : violation.ruleId.replaceAll(".", "_");
         const detail = absent ? "is required" : messageOf(violation);
         if (parameters.has(nameOf(root))) faults.parameter(field, code, detail);
@@ -119,11 +119,12 @@ function isEmpty(rules: FieldRules): boolean {
 }
 
 /** protovalidate's message, with JSON names of enumeration values and readable messages for patterns. */
-function messageOf({ field: path, message }: Violation): string {
+function messageOf({ field: path, message, ruleId }: Violation): string {
   const field = path.findLast((part) => part.kind === "field");
   if (field === undefined) return message;
   const rules = getOption(field, fieldConstraints).type;
   const { case: kind, value } = rules.case === "repeated" ? (rules.value.items?.type ?? rules) : rules;
+  if (ruleId === "string.min_len" && kind === "string" && value.minLen === 1n) return "must not be empty";
   if (kind === "string" && message.includes("regex pattern")) return rulesOf(field).hint || message;
   if ((kind !== "enum" && kind !== "string") || !message.includes("in list")) return message;
   const names = value.in.map((each) =>
