@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { EngineDriver } from "@holdfast/agent/engines/engine-driver.ts";
 import { isEngine, loadDriver } from "@holdfast/agent/engines/drivers.ts";
 import {
@@ -24,6 +26,16 @@ const facets = {
   hasQueryStatistics: ({ queryStats, sessions }) => [queryStats, sessions],
 } satisfies Record<Exclude<Flag, "hasWarmPool" | "hasPreparedDisks" | "upgradesInPlace">, (driver: EngineDriver) => readonly unknown[]>;
 
+/** Engines whose drivers do not pass the conformance suite of drivers, each with the reason. */
+const withoutSuite: Readonly<Record<string, string>> = {
+  files:
+    "clients have no sessions but signed requests; files/settings.test.ts and front/front.test.ts test its allow-list",
+  etcd: "an engine of the tests, which admits every address; test/system/peers-*.long.test.ts run it",
+};
+
+const suite = "conformsToEngineDriver(";
+const engineFolders = join(import.meta.dirname, "../../agent/src/engines");
+
 const runAsEngine = () => Promise.reject(new Error("no program runs here"));
 const drivers = new Map<Engine, EngineDriver>();
 for (const { engine } of engineCatalog) drivers.set(engine, await loadDriver(engine, runAsEngine));
@@ -47,6 +59,14 @@ describe.each(engineCatalog)("$engine", (facts) => {
     expect(driver.engine).toBe(facts.engine);
     expect(driver.topology).toBe(facts.topology);
     expect(driver.peers !== undefined).toBe(facts.topology === "peers");
+  });
+
+  test("the driver passes the conformance suite, of which the allow-list is a part", () => {
+    if (Object.hasOwn(withoutSuite, facts.engine)) return;
+    const folder = join(engineFolders, facts.engine);
+    const files = ["driver.test.ts", "driver.long.test.ts"].map((name) => join(folder, name));
+    const passing = files.filter((file) => existsSync(file) && readFileSync(file, "utf8").includes(suite));
+    expect(passing, `add ${files.join(" or ")} with ${suite}...)`).not.toEqual([]);
   });
 
   test.each(Object.keys(facets) as (keyof typeof facets)[])("%s matches the driver's facets", (flag) => {

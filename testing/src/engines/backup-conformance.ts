@@ -3,12 +3,11 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
-import type { EngineUser } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineMachine } from "./engine-machine.ts";
 import { waitUntil } from "../wait-until.ts";
 import type { BackupFacet, RecoveryPlan, SourceEnd } from "@holdfast/agent/engines/backup-facet.ts";
-import { allow, type ConformanceClient, type ConformanceSubject } from "./conformance-subject.ts";
+import { allow, type ConformanceClient, type ConformanceSubject, engineUser } from "./conformance-subject.ts";
 
 /** A backup as a facet returns it: complete streams by name. */
 interface TakenBackup {
@@ -23,10 +22,13 @@ type Acknowledged = Map<string, number>;
 const writers = 8;
 
 /** Suite for the backups of every driver: back up a running engine and restore into an empty machine. */
-export function conformsToBackupFacet(
-  { machine: createMachine, connect, skip, name }: ConformanceSubject,
-  userOf: (username: string, role: string, password: string) => EngineUser,
-): void {
+export function conformsToBackupFacet({
+  machine: createMachine,
+  connect,
+  skip,
+  name,
+  users,
+}: ConformanceSubject): void {
   describe.skipIf(skip !== undefined)(`backups of ${name}${skip === undefined ? "" : `: ${skip}`}`, () => {
     let source: EngineMachine;
     let copy: EngineMachine;
@@ -35,7 +37,10 @@ export function conformsToBackupFacet(
 
     beforeAll(async () => {
       const machineOf = (password: string) =>
-        createMachine({ users: [userOf(defaultUser, "admin", password)], allowedCidrs: ["127.0.0.0/8"] });
+        createMachine({
+          users: users === undefined ? [] : [engineUser(users, defaultUser, "admin", password)],
+          allowedCidrs: ["127.0.0.0/8"],
+        });
       source = await machineOf("of the source");
       copy = await machineOf("of the copy");
       for (const each of [source, copy]) await each.writeConfig();
@@ -58,7 +63,10 @@ export function conformsToBackupFacet(
       password: string,
       work: (client: ConformanceClient) => Promise<T>,
     ): Promise<T> {
-      const client = await connect(machine, { user: defaultUser, password });
+      const client = await connect(
+        machine,
+        users === undefined ? { user: "", password: "" } : { user: defaultUser, password },
+      );
       try {
         return await work(client);
       } finally {

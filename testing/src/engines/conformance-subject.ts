@@ -1,4 +1,5 @@
-import type { EngineUser } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { EngineMachine } from "./engine-machine.ts";
 
 /** Properties of an engine that the conformance suite needs besides its driver. */
@@ -7,23 +8,18 @@ export interface ConformanceSubject {
   /** Reason why the engine cannot run here; undefined if it can. */
   readonly skip: string | undefined;
   machine(settings: { users: EngineUser[]; allowedCidrs: string[] }): Promise<EngineMachine>;
-  /** Verifier that the engine stores instead of a password. */
-  verifierOf(password: string): string;
-  /** Signs in over TLS, trusting the machine's authority only; rejects if it cannot. */
+  /** Connects over TLS, trusting the machine's authority only, and signs in; rejects if it cannot. */
   connect(machine: EngineMachine, options: ConnectOptions): Promise<ConformanceClient>;
-  /** Tries to sign in without TLS; rejects. */
+  /** Tries to connect without TLS; rejects. */
   connectPlain(machine: EngineMachine, options: ConnectOptions): Promise<unknown>;
   /** The engine's own text of each refusal, so that no other failure passes for one. */
   readonly refusals: {
-    readonly wrongPassword: RegExp;
-    /** Refusal of a sign-in as the platform's user, whose name no client may use. */
-    readonly platformUser: RegExp;
     /** Refusal of an address that the allow-list lacks. */
     readonly notAllowed: RegExp;
     readonly withoutTls: RegExp;
-    /** Refusal of a write by a user that may only read. */
-    readonly mayNotWrite: RegExp;
   };
+  /** Undefined for an engine without users, whose clients connect with an empty name and password. */
+  readonly users: SubjectUsers | undefined;
   /** A parameter that applies live and one that needs a restart, with values other than the defaults. */
   readonly live: readonly [name: string, value: string];
   readonly atStart: readonly [name: string, value: string];
@@ -39,6 +35,31 @@ export interface ConformanceSubject {
     readonly writing: string;
     readonly endless: string;
   };
+}
+
+/** Users of an engine, and its own texts of the refusals that they get. */
+export interface SubjectUsers {
+  /** Verifier that the engine stores instead of a password. */
+  verifierOf(password: string): string;
+  readonly wrongPassword: RegExp;
+  /** Refusal of a sign-in as the platform's user, whose name no client may use. */
+  readonly platformUser: RegExp;
+  /** Refusal of a write by a user that may only read. */
+  readonly mayNotWrite: RegExp;
+}
+
+/** The user in the format of the engine's driver. */
+export function engineUser({ verifierOf }: SubjectUsers, username: string, role: string, password: string): EngineUser {
+  return create(EngineUserSchema, { username, role, verifier: verifierOf(password) });
+}
+
+/** Resolves when the server has closed the session; rejects after half a minute. */
+export async function ended(client: ConformanceClient): Promise<void> {
+  const signal = AbortSignal.timeout(30_000);
+  const timeout = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(new Error("the other side did not end the session")), { once: true });
+  });
+  await Promise.race([client.ended, timeout]);
 }
 
 /** Makes the running engine admit clients from these networks only. */

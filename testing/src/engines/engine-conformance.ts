@@ -1,28 +1,32 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { appliesToEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
-import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineMachine } from "./engine-machine.ts";
 import { waitUntil } from "../wait-until.ts";
 import { conformsToBackupFacet } from "./backup-conformance.ts";
-import { allow, type ConformanceClient, type ConformanceSubject, type ConnectOptions } from "./conformance-subject.ts";
+import { allow, type ConformanceSubject, type ConnectOptions, ended, engineUser } from "./conformance-subject.ts";
+import { conformsToUsersFacet } from "./user-conformance.ts";
 import { listeningSockets } from "@holdfast/agent/os/listening-sockets.ts";
 
 const inside = "127.9.9.1";
 const outside = "127.9.9.2";
 
-const latest = { password: "second secret" };
+const anonymous = { user: "", password: "" };
 
-/** Conformance suite that every driver passes against its real engine. */
+/**
+ * Conformance suite that every driver passes against its real engine. The allow-list is part of it also for an engine
+ * without users, whose clients nothing else limits.
+ */
 export function conformsToEngineDriver(subject: ConformanceSubject): void {
-  const { wrongPassword, platformUser, notAllowed, withoutTls, mayNotWrite } = subject.refusals;
-  const user = (username: string, role: string, password: string): EngineUser =>
-    create(EngineUserSchema, { username, role, verifier: subject.verifierOf(password) });
+  const { users } = subject;
+  const { notAllowed, withoutTls } = subject.refusals;
+  const login = (password: string) => (users === undefined ? anonymous : { user: defaultUser, password });
+  /** The login after the default user's password was changed. */
+  const latest = () => login("second secret");
   const enter = (machine: EngineMachine, options: Partial<ConnectOptions> = {}) =>
-    subject.connect(machine, { user: defaultUser, password: "first secret", from: inside, ...options });
+    subject.connect(machine, { ...login("first secret"), from: inside, ...options });
 
   describe.skipIf(subject.skip !== undefined)(
     `${subject.name}${subject.skip === undefined ? "" : `: ${subject.skip}`}`,
@@ -31,7 +35,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
 
       beforeAll(async () => {
         machine = await subject.machine({
-          users: [user(defaultUser, "admin", "first secret")],
+          users: users === undefined ? [] : [engineUser(users, defaultUser, "admin", "first secret")],
           allowedCidrs: [`${inside}/32`],
         });
         await machine.bringUp();
@@ -40,6 +44,9 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
 
       it("is installed, and reports an absent version", async () => {
         const { driver, instance, signal } = machine;
+        expect(driver.users !== undefined, "the suite tests the users of a driver with this facet").toBe(
+          users !== undefined,
+        );
         expect(await driver.fingerprint(instance.paths.software, signal)).toMatchObject({ present: true });
         expect(await driver.fingerprint("/nowhere", signal)).toMatchObject({ present: false });
       });
@@ -50,7 +57,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         for (const { name, content } of driver.render(instance)) {
           expect(name).toMatch(/^[a-z_.]+$/);
           expect(content).not.toContain("first secret");
-          expect(content).not.toContain(subject.verifierOf("first secret"));
+          if (users !== undefined) expect(content).not.toContain(users.verifierOf("first secret"));
         }
       });
 
@@ -74,28 +81,19 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await machine.driver.ready(machine.instance, machine.signal);
       });
 
-      it("accepts the default user over TLS with its host name verified", async () => {
+      it("accepts clients over TLS with its host name verified", async () => {
         const client = await enter(machine);
         await client.write("greeting", "hello");
         expect(await client.read("greeting")).toBe("hello");
         await client.close();
       });
 
-      it("refuses a wrong password, a certificate by another name, and a connection without TLS", async () => {
-        await expect(enter(machine, { password: "wrong" })).rejects.toThrow(wrongPassword);
+      it("refuses a certificate by another name, and a connection without TLS", async () => {
         await expect(enter(machine, { serverName: "other.local.holdfast.test" })).rejects.toThrow("altnames");
         await expect(enter(machine, { serverName: machine.instance.spec.address })).rejects.toThrow("altnames");
-        const options = { user: defaultUser, password: "first secret", from: inside };
-        await expect(subject.connectPlain(machine, options)).rejects.toThrow(withoutTls);
-      });
-
-      it("rejects and hides the platform's user", async () => {
-        await expect(enter(machine, { user: "holdfast", password: "" })).rejects.toThrow(platformUser);
-        const listed = await machine.driver.users?.list(machine.instance, machine.signal);
-        expect(listed?.map(({ username }) => username)).toEqual([defaultUser]);
-        await expect(
-          machine.driver.users?.put(machine.instance, user("holdfast", "admin", "x"), machine.signal),
-        ).rejects.toThrow("reserved for the platform");
+        await expect(subject.connectPlain(machine, { ...login("first secret"), from: inside })).rejects.toThrow(
+          withoutTls,
+        );
       });
 
       it("applies the allow-list to new and open sessions immediately", async () => {
@@ -117,65 +115,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await allow(machine, [`${inside}/32`]);
       });
 
-      it("creates, changes and drops users of each role", async () => {
-        const { driver, instance, signal } = machine;
-        const users = driver.users;
-        if (users === undefined) return;
-        const owner = await enter(machine);
-        await owner.write("shared", "1");
-        for (const role of ["admin", "readwrite", "readonly"]) {
-          const name = `${role}_user`;
-          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: true, role });
-          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: false, role });
-          const client = await enter(machine, { user: name, password: "one" });
-          expect(await client.read("shared")).toBe("1");
-          if (role === "readonly") await expect(client.write("shared", "2")).rejects.toThrow(mayNotWrite);
-          else await client.write("shared", "1");
-          expect(await users.check(instance, name, subject.verifierOf("one"), signal)).toEqual({
-            exists: true,
-            matches: true,
-          });
-          expect(await users.put(instance, user(name, role, "two"), signal)).toEqual({ changed: true, role });
-          const matching = { exists: true, matches: true, role };
-          expect(await users.settled(instance, user(name, role, "two"), signal)).toEqual(matching);
-          expect(await users.settled(instance, { username: name, verifier: "" }, signal)).toEqual({
-            ...matching,
-            matches: false,
-          });
-          expect(await users.check(instance, name, subject.verifierOf("one"), signal)).toEqual({
-            exists: true,
-            matches: false,
-          });
-          await expect(enter(machine, { user: name, password: "one" })).rejects.toThrow(wrongPassword);
-          await client.close();
-        }
-        const roles = await users.list(instance, signal);
-        expect(roles.map(({ username, role }) => [username, role])).toEqual([
-          ["admin_user", "admin"],
-          [defaultUser, "admin"],
-          ["readonly_user", "readonly"],
-          ["readwrite_user", "readwrite"],
-        ]);
-        const demoted = await enter(machine, { user: "admin_user", password: "two" });
-        await demoted.write("shared", "1");
-        await users.put(instance, user("admin_user", "readonly", "two"), signal);
-        await demoted.close();
-        const reader = await enter(machine, { user: "admin_user", password: "two" });
-        await expect(reader.write("shared", "3")).rejects.toThrow(mayNotWrite);
-        for (const role of ["admin", "readwrite", "readonly"]) {
-          expect(await users.drop(instance, `${role}_user`, signal)).toEqual({ existed: true });
-          expect(await users.drop(instance, `${role}_user`, signal)).toEqual({ existed: false });
-          await expect(enter(machine, { user: `${role}_user`, password: "two" })).rejects.toThrow(wrongPassword);
-        }
-        await ended(reader);
-        await expect(users.drop(instance, defaultUser, signal)).rejects.toThrow("cannot be dropped");
-        expect(await users.check(instance, "nobody", subject.verifierOf("x"), signal)).toEqual({
-          exists: false,
-          matches: false,
-        });
-        expect(await owner.read("shared")).toBe("1");
-        await owner.close();
-      });
+      if (users !== undefined) conformsToUsersFacet(users, () => machine, enter);
 
       it("applies live parameters immediately, and reports which need a restart", async () => {
         const { driver } = machine;
@@ -196,17 +136,18 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
 
       it("preserves data, users and passwords over a clean stop and a kill", async () => {
         const { driver, instance } = machine;
-        await driver.users?.put(instance, user(defaultUser, "admin", "second secret"), machine.signal);
-        const client = await enter(machine, { password: "second secret" });
+        if (users !== undefined)
+          await driver.users?.put(instance, engineUser(users, defaultUser, "admin", "second secret"), machine.signal);
+        const client = await enter(machine, latest());
         await client.write("kept", "1");
         await restart(machine);
-        const withNewPassword = await enter(machine, { password: "second secret" });
+        const withNewPassword = await enter(machine, latest());
         expect(await withNewPassword.read("kept")).toBe("1");
         await withNewPassword.write("kept", "2");
         // Valkey flushes its file once a second.
         await sleep(1_100);
         await restart(machine, "SIGKILL");
-        const last = await enter(machine, { password: "second secret" });
+        const last = await enter(machine, latest());
         expect(await last.read("kept")).toBe("2");
         await last.close();
       });
@@ -219,7 +160,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
           const found = await readMetrics();
           return found?.gauges["connections"] === 0 && found;
         });
-        const clients = await Promise.all([1, 2, 3].map(() => enter(machine, latest)));
+        const clients = await Promise.all([1, 2, 3].map(() => enter(machine, latest())));
         const during = await readMetrics();
         expect(during?.gauges["connections"]).toBe(3);
         expect(during?.epoch).toBe(before.epoch);
@@ -239,7 +180,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
       it("counts users' queries, each kind once, without their values", async () => {
         const { driver, instance, signal } = machine;
         if (driver.queryStats === undefined) return;
-        const client = await enter(machine, latest);
+        const client = await enter(machine, latest());
         const calls = async () => {
           const options = { limit: 500, order: "total_time" } as const;
           const { queries, totalCount } = (await driver.queryStats?.read(instance, options, signal)) ?? unknown();
@@ -313,11 +254,11 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         expect(lines.length).toBeGreaterThan(3);
         for (const { time } of lines) expect(Math.abs(time.getTime() - Date.now())).toBeLessThan(600_000);
         expect(machine.output()).not.toContain("second secret");
-        expect(machine.output()).not.toContain(subject.verifierOf("second secret"));
+        if (users !== undefined) expect(machine.output()).not.toContain(users.verifierOf("second secret"));
       });
     },
   );
-  if (subject.hasBackups !== false) conformsToBackupFacet(subject, user);
+  if (subject.hasBackups !== false) conformsToBackupFacet(subject);
 }
 
 function unknown(): never {
@@ -328,12 +269,4 @@ async function restart(machine: EngineMachine, signal?: NodeJS.Signals): Promise
   await machine.stop(signal);
   await machine.start();
   await machine.driver.ready(machine.instance, machine.signal);
-}
-
-async function ended(client: ConformanceClient): Promise<void> {
-  const signal = AbortSignal.timeout(30_000);
-  const timeout = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener("abort", () => reject(new Error("the other side did not end the session")), { once: true });
-  });
-  await Promise.race([client.ended, timeout]);
 }

@@ -3,15 +3,17 @@ import type { ConformanceSubject } from "./conformance-subject.ts";
 
 /** Fields of the conformance suite that all drivers of PostgreSQL share. */
 export const postgresqlSubject: Omit<ConformanceSubject, "name" | "skip" | "machine"> = {
-  verifierOf: scramVerifier,
   connect: postgresqlClient,
   connectPlain: (machine, options) => connectPostgresql(machine, { ...options, plain: true }),
-  refusals: {
+  users: {
+    verifierOf: scramVerifier,
     wrongPassword: /password authentication failed/,
     platformUser: /pg_hba/,
+    mayNotWrite: /read-only transaction/,
+  },
+  refusals: {
     notAllowed: /pg_hba/,
     withoutTls: /no encryption/,
-    mayNotWrite: /read-only transaction/,
   },
   live: ["work_mem", "7MB"],
   atStart: ["max_connections", "60"],

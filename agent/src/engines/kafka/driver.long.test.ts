@@ -26,15 +26,17 @@ conformsToEngineDriver({
         members: [{ nodeId, number: 1, hostname: nodeId, address }],
       }),
     }),
-  verifierOf: kafkaVerifier,
   connect: kafkaClient,
   connectPlain: (machine, options) => connectKafka(machine, { ...options, plain: true }),
-  refusals: {
+  users: {
+    verifierOf: kafkaVerifier,
     wrongPassword: /invalid credentials/,
     platformUser: /invalid credentials/,
+    mayNotWrite: /not authorized/i,
+  },
+  refusals: {
     notAllowed: /ECONNRESET|EPIPE|closed|disconnected|socket hang up/,
     withoutTls: /ECONNRESET|EPIPE|closed|disconnected/i,
-    mayNotWrite: /not authorized/i,
   },
   live: ["log.retention.ms", "3600000"],
   atStart: ["num.partitions", "3"],

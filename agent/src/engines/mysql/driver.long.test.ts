@@ -10,15 +10,17 @@ conformsToEngineDriver({
   name: "mysql 9.7",
   skip,
   machine: (settings) => createEngineMachine(async (deps) => createMysqlDriver(deps), "mysql", "9.7", settings),
-  verifierOf: mysqlVerifier,
   connect: mysqlClient,
   connectPlain: (machine, options) => connectMysql(machine, { ...options, plain: true }),
-  refusals: {
+  users: {
+    verifierOf: mysqlVerifier,
     wrongPassword: /Access denied/,
     platformUser: /Access denied/,
+    mayNotWrite: /denied/,
+  },
+  refusals: {
     notAllowed: /ECONNRESET|EPIPE|closed|lost/,
     withoutTls: /Access denied/,
-    mayNotWrite: /denied/,
   },
   live: ["sort_buffer_size", "524288"],
   atStart: ["max_connections", "77"],

@@ -8,15 +8,17 @@ for (const version of ["8.1", "9"]) {
     name: `valkey ${version}`,
     skip: hasEngine("valkey", version) ? undefined : "its node image is not made",
     machine: (settings) => createEngineMachine(async (deps) => createValkeyDriver(deps), "valkey", version, settings),
-    verifierOf: valkeyVerifier,
     connect: valkeyClient,
     connectPlain: (machine, options) => connectValkey(machine, { ...options, plain: true }),
-    refusals: {
+    users: {
+      verifierOf: valkeyVerifier,
       wrongPassword: /WRONGPASS/,
       platformUser: /WRONGPASS/,
+      mayNotWrite: /NOPERM/,
+    },
+    refusals: {
       notAllowed: /ECONNRESET|EPIPE|disconnected|closed/,
       withoutTls: /ECONNRESET|EPIPE|closed/,
-      mayNotWrite: /NOPERM/,
     },
     live: ["maxmemory-policy", "allkeys-lru"],
     atStart: ["io-threads", "2"],
