@@ -7,12 +7,13 @@ import { resolveName } from "@holdfast/testing/network/dns-query.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { etcd } from "./peers/peers-engine.ts";
 import { createPeersUnderTest, longMs } from "./peers/peers-under-test.ts";
 
 const skipped = await requireRecipes(import.meta.filename, "trixie");
 
 describe.skipIf(skipped)("a cluster of peers on three hosts", () => {
-  const fixture = createPeersUnderTest();
+  const fixture = createPeersUnderTest(etcd);
   const { form, path, machines, machineOf, engineOf, killControllers, leaderIn, writesContinue, isComplete, ended } =
     fixture;
   beforeAll(fixture.start, longMs);

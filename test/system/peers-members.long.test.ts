@@ -4,13 +4,14 @@ import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { etcd } from "./peers/peers-engine.ts";
 import { createPeersUnderTest, longMs } from "./peers/peers-under-test.ts";
 
 const skipped = await requireRecipes(import.meta.filename, "trixie");
 
 /** Members of a cluster of peers come and go, while controllers, agents and engines are killed. */
 describe.skipIf(skipped)("members of a cluster of peers", () => {
-  const fixture = createPeersUnderTest();
+  const fixture = createPeersUnderTest(etcd);
   const {
     hosts,
     hostIs,

@@ -4,13 +4,14 @@ import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { etcd } from "./peers/peers-engine.ts";
 import { createPeersUnderTest, longMs } from "./peers/peers-under-test.ts";
 
 const skipped = await requireRecipes(import.meta.filename, "trixie");
 
 /** The life of a cluster of peers on one host; the cases of several hosts are in separate files. */
 describe.skipIf(skipped)("a cluster of peers", () => {
-  const fixture = createPeersUnderTest([]);
+  const fixture = createPeersUnderTest(etcd, []);
   const { path, machines, engineOf, killControllers, leaderIn, isComplete, ended } = fixture;
   beforeAll(fixture.start, longMs);
   afterAll(fixture.remove);

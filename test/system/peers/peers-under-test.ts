@@ -3,8 +3,6 @@ import { expect } from "vitest";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
 import { type GrpcCalls, withGrpc } from "@holdfast/testing/api/grpc-calls.ts";
 import type { ConnectionJson, OperationJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
-import { clusterNames, writeKeys } from "@holdfast/testing/engines/etcd/ledger.ts";
-import { registryLines } from "@holdfast/testing/engines/etcd/registry-lines.ts";
 import { type ChangingImages, createChangingImages } from "@holdfast/testing/machines/changing-images.ts";
 import {
   createMaintenanceRequests,
@@ -19,15 +17,16 @@ import { killImmediately, type MachineProcesses } from "@holdfast/testing/platfo
 import { newSecondHost, type SecondHost } from "@holdfast/testing/platform/second-host.ts";
 import { createServices, expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import type { PeersEngine } from "./peers-engine.ts";
 
 export const longMs = 360_000;
 
 /**
- * etcd as a managed service: an engine of the tests whose members elect their leader. It is added to a copy of the
- * checkout by the steps of CONTRIBUTING.md. The controller, the agents and the quorum are the real ones, on a first
- * host and the hosts with these ids.
+ * A managed service of an engine whose members elect their leader. An engine of the tests is added to a copy of the
+ * checkout by the steps of CONTRIBUTING.md. The controller, the agents and the quorum are the real ones, on a first host
+ * and the hosts with these ids.
  */
-export function createPeersUnderTest(hostIds: readonly string[] = ["second", "third"]) {
+export function createPeersUnderTest(engine: PeersEngine, hostIds: readonly string[] = ["second", "third"]) {
   const writing = new AbortController();
   let checkout: ExtendedCheckout;
   let images: ChangingImages;
@@ -40,7 +39,7 @@ export function createPeersUnderTest(hostIds: readonly string[] = ["second", "th
   let id: string;
 
   async function start(): Promise<void> {
-    checkout = extendCheckout(registryLines);
+    checkout = extendCheckout(engine.registryLines);
     images = createChangingImages({ looksOlder: true });
     const environment = { HOLDFAST_CACHE: images.cache };
     platform = await startPlatform({ checkout: checkout.directory, environment });
@@ -92,7 +91,7 @@ export function createPeersUnderTest(hostIds: readonly string[] = ["second", "th
 
   /** The service with these members, or those of the cluster now, each in sync, under its names, with writes. */
   async function isComplete(numbers?: readonly number[]): Promise<ServiceJson> {
-    const names = numbers?.map((number) => `m-${number}`) ?? (await clusterNames(platform, connection));
+    const names = numbers?.map(engine.memberName) ?? (await engine.memberNames(platform, connection));
     const isIt = async () => {
       const service = await services.settled(id, "Running", longMs);
       const running = service.nodes.filter(({ status }) => status === "Running").length;
@@ -108,7 +107,7 @@ export function createPeersUnderTest(hostIds: readonly string[] = ["second", "th
       everyMs: 250,
       describe: () => services.describe(id),
     });
-    expect(await clusterNames(platform, connection)).toEqual(names);
+    expect(await engine.memberNames(platform, connection)).toEqual(names);
     expect(service.nodes.map(({ role }) => role).toSorted()).toEqual(
       names.map((_, index) => (index === 0 ? "primary" : "replica")),
     );
@@ -132,11 +131,11 @@ export function createPeersUnderTest(hostIds: readonly string[] = ["second", "th
 
   /** Creates the service with this number of members, and begins to write. */
   async function form(count = 3): Promise<ServiceJson> {
-    const parameters = { "drain-seconds": "4" };
-    ({ id } = await services.create("orders", { database_type: "etcd", node_count: count, parameters }));
+    const { databaseType, parameters } = engine;
+    ({ id } = await services.create("orders", { database_type: databaseType, node_count: count, parameters }));
     await services.settled(id, "Running", longMs);
     ({ json: connection } = expectStatus(await platform.rest.get<ConnectionJson>(path("/connection")), 200));
-    writer = writeKeys(platform, connection, writing.signal);
+    writer = engine.writeTo(platform, connection, writing.signal);
     return isComplete([1, 2, 3].slice(0, count));
   }
 
