@@ -1,5 +1,6 @@
 // The order of packages and groups: each imports only those before it, and no file imports tests and contracts. The
 // lint finds cycles of files.
+import { readFileSync } from "node:fs";
 import { importsOf } from "./imports.js";
 import { sourceFiles } from "./source-files.js";
 
@@ -32,7 +33,7 @@ const orders = [
       ["services"],
       ["app"],
       ["notify"],
-      ["insight", "queue", "export", "issuer", "inference"],
+      ["insight", "queue", "export", "inference"],
       ["composition"],
       ["bundles"],
       ["operator"],
@@ -56,7 +57,20 @@ export function checkImportOrder() {
   const files = orders[0].steps.flat().flatMap((name) => filesBelow(name));
   const against = files.flatMap((file) => importsOf(file).flatMap((target) => faultsOf(file, target)));
   if (against.length > 0) throw new Error(`These imports violate the order of the groups:\n${against.join("\n")}`);
+  requireLines();
   return files.length;
+}
+
+/** Throws unless each group of the controller is in the order, and has a line on the page of the architecture. */
+function requireLines() {
+  const { root, steps } = orders[1];
+  const groups = sourceFiles(root.slice(0, -1)).flatMap((path) => folderOf(root, path) ?? []);
+  const page = readFileSync(new URL("../docs/development/architecture.md", import.meta.url), "utf8");
+  for (const group of new Set(groups)) {
+    if (!steps.flat().includes(group)) throw new Error(`bin/import-order.js has no line for ${root}${group}`);
+    if (!page.includes(`\n  ${group}/ `))
+      throw new Error(`docs/development/architecture.md has no line for ${root}${group} in "Where things are"`);
+  }
 }
 
 function faultsOf(file, target) {
