@@ -1,9 +1,21 @@
+import type { Organization } from "@holdfast/sdk/responses.ts";
 import type { CliCommand } from "../command.ts";
 import { take } from "../flag-values.ts";
 import { organizationOf } from "../lookup.ts";
+import type { Output } from "../output.ts";
 
 const columns = ["id", "name", "created_at"];
-const fields = ["id", "name", "quotas", "created_at"];
+
+/** Shows an organization, and each quota in a line of a table. */
+function showOrganization(output: Output, organization: Organization): void {
+  output.show(organization, columns);
+  const { quotas: all } = organization as Partial<Organization>;
+  // An earlier release sends none.
+  if (output.format !== "table" || all === undefined) return;
+  output.info("");
+  const quotas = Object.entries(all).map(([quota, figures]) => ({ quota, ...figures }));
+  output.list(quotas, ["quota", "used", "limit"]);
+}
 
 export function addOrgs(orgs: CliCommand): void {
   orgs
@@ -18,16 +30,16 @@ export function addOrgs(orgs: CliCommand): void {
     .example("orgs create acme")
     .does(async ({ passwordClient, output, program }, name: string) => {
       const created = await (await passwordClient()).organizations.create(name);
-      output.show(created, fields);
+      showOrganization(output, created);
       output.info(`\nTo act in it: --organization ${created.id}, or HOLDFAST_ORGANIZATION, or ${program} login`);
     });
 
   orgs
     .command("get [organization]")
-    .description("show an organization with its quota; the current one by default")
+    .description("show an organization with its quotas; the current one by default")
     .example("orgs get")
     .does(async ({ client, output }, id?: string) =>
-      output.show(await client.organizations.get(id ?? (await organizationOf(client))), fields),
+      showOrganization(output, await client.organizations.get(id ?? (await organizationOf(client)))),
     );
 
   orgs
@@ -35,7 +47,7 @@ export function addOrgs(orgs: CliCommand): void {
     .description("rename the current organization")
     .example("orgs rename acme-europe")
     .does(async ({ client, output }, name: string) =>
-      output.show(await client.organizations.rename(await organizationOf(client), name), fields),
+      showOrganization(output, await client.organizations.rename(await organizationOf(client), name)),
     );
 
   orgs

@@ -5,11 +5,12 @@ import type { Verb } from "@holdfast/sdk/services.ts";
 import type { CliCommand } from "../command.ts";
 import { type SnippetLanguage, snippetLanguages } from "../clients/engine-client.ts";
 import { engineType, findConninfoFormat } from "../clients/engine-clients.ts";
-import { type ConninfoOptions, createConninfo, createSnippet, removeConninfo } from "../conninfo.ts";
+import { type ConninfoOptions, createConninfo, createSnippet } from "../conninfo.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
 import { omitUndefined, collectPairs, collect, take, hours, integer } from "../flag-values.ts";
 import { addFailover } from "./nodes.ts";
+import { addDelete } from "./service-deletion.ts";
 import { addServiceCopies } from "./service-copies.ts";
 import { deletedColumns, serviceColumns, serviceFields } from "./service-fields.ts";
 import { addServiceMaintenance, windowText } from "./service-maintenance.ts";
@@ -139,38 +140,12 @@ export function addServices(services: CliCommand): void {
 
   addServiceSizes(services);
 
-  withWait(services.command("delete <service>"))
-    .description("delete a service with its data; one with backups can be undeleted for 7 days")
-    .option("--skip-final-backup", "delete permanently: without a final backup, and with the automated backups")
-    .option("--yes", "do not ask for confirmation")
-    .example("services delete orders --wait")
-    .does(async (context, name: string, flags: WaitFlags & { yes?: boolean; skipFinalBackup?: boolean }) => {
-      const service = await context.service(name);
-      const { skipFinalBackup } = flags;
-      const canUndelete = service.backups !== null && skipFinalBackup !== true;
-      await context.confirm(`Delete ${service.name} and ${deletedExtent(service, canUndelete)}?`, flags.yes);
-      const deleted = await context.client.services.delete(service.id, { skipFinalBackup });
-      removeConninfo(context, service.id);
-      if (flags.wait === true) await waitForService(context, service, "deleted", flags.timeout);
-      else context.output.show(deleted, serviceFields);
-      context.output.info(
-        canUndelete
-          ? `Its backups are retained for 7 days; to create it again: ${context.program} services undelete ${service.id}`
-          : `Its ${service.backups === null ? "data are" : "data and automated backups are"} deleted permanently.`,
-      );
-    });
-
+  addDelete(services);
   addFailover(services);
   addServiceCopies(services);
   addServiceMaintenance(services);
   addServiceUpgrade(services);
   addServiceViews(services);
-}
-
-/** The part of a service that its deletion removes; without backups it cannot be undeleted. */
-function deletedExtent({ backups }: ManagedService, canUndelete: boolean): string {
-  if (canUndelete) return "all its data";
-  return backups === null ? "all its data, permanently" : "all its data and automated backups, permanently";
 }
 
 function addCreate(services: CliCommand): void {
