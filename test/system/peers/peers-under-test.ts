@@ -23,8 +23,8 @@ export const longMs = 360_000;
 
 /**
  * A managed service of an engine whose members elect their leader. An engine of the tests is added to a copy of the
- * checkout by the steps of CONTRIBUTING.md. The controller, the agents and the quorum are the real ones, on a first host
- * and the hosts with these ids.
+ * checkout by the steps of CONTRIBUTING.md. The controller, the agents and the quorum are the real ones, on a first
+ * host and the hosts with these ids.
  */
 export function createPeersUnderTest(engine: PeersEngine, hostIds: readonly string[] = ["second", "third"]) {
   const writing = new AbortController();
