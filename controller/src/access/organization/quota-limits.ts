@@ -6,7 +6,7 @@ import type { Organization } from "./organization.ts";
 import type { Quotas } from "./quotas.ts";
 
 /** Limits that an operator set, by quota name. */
-export type Limits = Organization["spec"]["quota"];
+type Limits = Organization["spec"]["quota"];
 
 /** Limit and usage of each quota, by its name in the API. */
 export function quotaFigures(
