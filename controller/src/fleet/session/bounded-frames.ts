@@ -1,5 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
+  type AppObservation,
+  AppObservationSchema,
   type Check,
   type Hello,
   type InstanceObservation,
@@ -16,6 +18,9 @@ const reasonLengthMax = 1_000;
 const nameLengthMax = 128;
 const checksMax = 64;
 const namesMax = 256;
+/** Releases of an app on its machine, and last lines of one that failed. */
+const releasesMax = 4;
+const linesMax = 20;
 const openTasksMax = 10_000;
 const termsMax = 1_000;
 const workloadsMax = 32;
@@ -44,7 +49,21 @@ export function boundedObservation(instance: InstanceObservation): InstanceObser
     backup: undefined,
     archive: undefined,
     restore: undefined,
+    ...(instance.app && { app: boundedApp(instance.app) }),
     $unknown: [],
+  });
+}
+
+/** The releases that a machine can have, with truncated texts: the programs of users print the lines. */
+function boundedApp({ servingReleaseId, releases }: AppObservation): AppObservation {
+  return create(AppObservationSchema, {
+    servingReleaseId: truncated(servingReleaseId),
+    releases: releases.slice(0, releasesMax).map(({ id, state, reason, lastLines }) => ({
+      id: truncated(id),
+      state: truncated(state),
+      reason: reason.slice(0, reasonLengthMax),
+      lastLines: lastLines.slice(0, linesMax).map((line) => line.slice(0, reasonLengthMax)),
+    })),
   });
 }
 
