@@ -73,6 +73,7 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_INFERENCE_NAMES: [
       ...new Set([`inference.${domain}`, ...(advertised ? [advertised.advertise, advertised.address] : [])]),
     ].join(","),
+    HOLDFAST_REGISTRY_ADDRESS: new URL(registryUrlOf(installation)).host,
     HOLDFAST_REGISTRY_NAMES: [
       ...new Set([`registry.${domain}`, ...(advertised ? [advertised.advertise, advertised.address] : [])]),
     ].join(","),

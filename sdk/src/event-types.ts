@@ -5,6 +5,12 @@ export type { EventData };
 /** Data of service events; events of some types have additional members. */
 export type ServiceEventData = EventData["service.running"];
 
+/** Data of events of hosted apps. */
+export type AppEventData = Omit<EventData["app.failed"], "reason">;
+
+/** Data of events of an app's deployments. */
+export type AppDeploymentEventData = EventData["app.deployed"];
+
 /** Data of maintenance events: service data, the updates and their operation. */
 export type MaintenanceEventData = EventData["service.maintenance_started"];
 

@@ -209,7 +209,11 @@ export class ApiKeys extends ApiMethods {
 
 /** Apps of the organization, with their attached databases and files services. */
 export class Apps extends ApiMethods {
-  /** Creates an app, which runs outside of the platform. Its state is Running immediately. 409 for a name in use. */
+  /**
+   * Creates an app. With `image_ref` it runs on machines of the platform: the response is 202, and the operation ends
+   * once the app serves. Without it the app runs outside of the platform, and its status is Running immediately. 409
+   * for a name in use.
+   */
   create(body: NewApp, options?: CallOptions): Promise<App> {
     return this.transport.request("POST", "/app-services", { ...options, body });
   }
@@ -222,11 +226,18 @@ export class Apps extends ApiMethods {
     return this.transport.request("GET", pathOf("app-services", appId), options);
   }
 
+  /**
+   * Changes an app. A change of a hosted app's image, variables, port or command is a deployment: the response is 202,
+   * and the release before serves until the new one is ready on all machines. 409 operation_in_progress during another.
+   */
   update(appId: string, body: AppChange, options?: CallOptions): Promise<App> {
     return this.transport.request("PATCH", pathOf("app-services", appId), { ...options, body });
   }
 
-  /** Deletes an app and its sign-in; the end users stay in the attached database. */
+  /**
+   * Deletes an app and its sign-in; the end users stay in the attached database. The machines of a hosted app are
+   * deleted next, and the app is listed until then.
+   */
   delete(appId: string, options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", pathOf("app-services", appId), { ...options, absentIsSuccess: true });
   }

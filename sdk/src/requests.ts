@@ -61,6 +61,20 @@ export interface AlertRuleChange {
 
 export interface AppChange {
   readonly home_url?: string | null | undefined;
+  /** Image in the platform's registry, such as "shop:1"; the organization's id may precede it. */
+  readonly image_ref?: string | undefined;
+  /** Port on which the program listens. */
+  readonly port?: number | undefined;
+  /** Program and arguments in place of the image's. */
+  readonly command?: readonly string[] | undefined;
+  /** Variables of the program. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Variables of the program whose values are never returned. */
+  readonly secret_env?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.
+   */
+  readonly health_check_path?: string | null | undefined;
 }
 
 /** A filter of the audit log. All fields that are set must match. */
@@ -315,6 +329,32 @@ export interface NewApp {
   readonly name: string;
   /** https, or http on loopback. */
   readonly home_url?: string | undefined;
+  /** Image in the platform's registry, such as "shop:1"; the organization's id may precede it. */
+  readonly image_ref?: string | undefined;
+  /** Port on which the program listens. Omitted: 8080. */
+  readonly port?: number | undefined;
+  /** Program and arguments in place of the image's. */
+  readonly command?: readonly string[] | undefined;
+  /** Variables of the program. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Variables of the program whose values are never returned. */
+  readonly secret_env?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.
+   */
+  readonly health_check_path?: string | undefined;
+  /** Time in which a release becomes ready. Omitted: 60. */
+  readonly start_timeout_seconds?: number | undefined;
+  /** Time for requests in progress after another release serves. Omitted: 30. */
+  readonly drain_seconds?: number | undefined;
+  /** Plan of each machine. Omitted: the first one of the catalog. */
+  readonly plan_name?: string | undefined;
+  /** Storage of each machine in GB, for images. Omitted: 10. */
+  readonly storage_size_gb?: number | undefined;
+  readonly storage_tier?: string | undefined;
+  readonly zone?: string | undefined;
+  /** Number of machines. Omitted: 1. */
+  readonly replicas?: number | undefined;
 }
 
 /** A domain to be verified. */

@@ -15,9 +15,9 @@ export type AlertState = "ok" | "pending" | "firing" | "no_data" | "paused";
 
 export type AppDomainStatus = "pending" | "verified";
 
-export type AppHosting = "external";
+export type AppHosting = "external" | "platform";
 
-export type AppStatus = "Running";
+export type AppStatus = "Running" | "Pending" | "Provisioning" | "Deploying" | "Error";
 
 export type AttachmentStatus = "healthy" | "unhealthy";
 
@@ -202,6 +202,10 @@ export interface App {
   readonly created_at: string;
   readonly updated_at: string;
   readonly domains: readonly AppDomain[];
+  /** Image, settings and machines of a hosted app; null for others. */
+  readonly hosted: HostedApp | null;
+  /** The operation in progress. */
+  readonly operation: Operation | null;
 }
 
 /** The sign-in of one app. */
@@ -1046,6 +1050,38 @@ export interface Health {
   }[];
 }
 
+/** Image, settings and machines of an app that the platform runs. */
+export interface HostedApp {
+  /** The image as it was requested, such as "shop:1". */
+  readonly image_ref: string;
+  /** Digest of the image; null until the registry has named it. */
+  readonly image_digest: string | null;
+  /** Port on which the program listens. */
+  readonly port: number;
+  /** Program and arguments in place of the image's; empty for the image's. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Names of the variables in secret_env. */
+  readonly secret_env_names: readonly string[];
+  /** Path that responds with a status from 200 to 399 once a release is ready; null: its port accepts connections. */
+  readonly health_check_path: string | null;
+  readonly start_timeout_seconds: number;
+  readonly drain_seconds: number;
+  readonly zone: string;
+  readonly plan_name: string;
+  readonly storage_size_gb: number;
+  readonly storage_tier: string;
+  readonly replicas: number;
+  /** Number of the deployment that the app should run, from 1 on. */
+  readonly deployment_number: number;
+  /** True while the deployment that the app should run serves on all of its machines. */
+  readonly serves_newest: boolean;
+  /** Reason of the status Error, or of a deployment that failed. */
+  readonly reason: string | null;
+  /** The last lines that the release of a failed deployment printed. */
+  readonly last_lines: readonly string[];
+}
+
 export interface InferenceCapabilities {
   readonly chat: boolean;
   readonly embeddings: boolean;
@@ -1401,12 +1437,13 @@ export interface MetricsExportTest {
 /** A change that takes time. */
 export interface Operation {
   readonly id: string;
+  /** Id of the service or app. */
   readonly service_id: string;
   /**
    * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
    * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
    * "update_user", "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup",
-   * "verify_backup" or "drill".
+   * "verify_backup" or "drill". For the app: "deploy".
    */
   readonly type: string;
   readonly status: OperationStatus;

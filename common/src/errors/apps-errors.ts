@@ -11,6 +11,8 @@ export const appsErrors = {
   AUTH_NOT_ACTIVE:          { grpc: "FAILED_PRECONDITION", status: 409, title: "The sign-in is not active",             help: "GET auth to see its status and failure reason." },
   USER_EXISTS:              { grpc: "ALREADY_EXISTS",      status: 409, title: "The user exists",                       help: "List the users with this address to see the id." },
   ATTACHMENT_NOT_POSTGRESQL: { grpc: "FAILED_PRECONDITION", status: 422, title: "The attachment is not PostgreSQL",     help: "The users of an app are stored in a PostgreSQL service. Attach one." },
+  APP_NOT_HOSTED:           { grpc: "FAILED_PRECONDITION", status: 422, title: "The app is not hosted",                 help: "It runs outside of the platform. Create an app with an image_ref to run it on the platform." },
+  HOSTING_UNAVAILABLE:      { grpc: "FAILED_PRECONDITION", status: 422, title: "Apps cannot be hosted here",             help: "An operator makes the node image of apps: holdfast images make apps." },
   ATTACHMENT_UNHEALTHY:     { grpc: "FAILED_PRECONDITION", status: 422, title: "The attachment is not healthy",         help: "Its service must be Running. GET the service to see its state." },
   CUSTOM_DOMAIN_NOT_VERIFIED: { grpc: "FAILED_PRECONDITION", status: 422, title: "The domain is not verified",          help: "Use the fallback domain, or have a domain of the app verified first." },
 } as const satisfies Record<string, ErrorEntry>;

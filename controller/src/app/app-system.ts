@@ -1,11 +1,13 @@
 import { organizationKind } from "#access/organization/organization.ts";
 import { quotasPart } from "#access/organization/quotas.ts";
 import { egressPart } from "#egress-system.ts";
+import { offersPart } from "#catalog/catalog-api.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
+import { operationTypes } from "#operation/operation-definition.ts";
 import { operationKind } from "#operation/operation.ts";
 import { operationPart } from "#operation/operation-system.ts";
 import { databaseUserKind } from "#services/contents/user/database-user.ts";
@@ -28,7 +30,13 @@ import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { authKind, isEnabled } from "./auth/auth.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
-import { contributeRegistry, registrySettings } from "./registry/contribute-registry.ts";
+import { contributeRegistry, type RegistrySettings, registrySettings } from "./registry/contribute-registry.ts";
+import { contributeHosting } from "./hosting/contribute-hosting.ts";
+import { deploymentKind } from "./hosting/deployment.ts";
+import { createHostingCommands } from "./hosting/hosting-commands.ts";
+import { hostingEventDefinitions } from "./hosting/hosting-events.ts";
+import { hostingOperations } from "./hosting/hosting-operations.ts";
+import { createHostingWork } from "./hosting/hosting-reconciler.ts";
 import { appSchemaRules } from "./app-schema-rules.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 
@@ -40,21 +48,24 @@ import type { Changes } from "#kernel/store/unit-of-work.ts";
 export const appSystem = declareSystem({
   name: "app",
   settings: { ...appSettings, ...registrySettings },
+  declares: [operationTypes.of(...Object.values(hostingOperations))],
   scopes: { apps: { verbs: ["read", "write", "data"], completeFrom: "developer" } },
   audited: { "holdfast.v1.AppService": "app", "holdfast.v1.AppAuthService": "app" },
-  events: authEventDefinitions,
+  events: { ...authEventDefinitions, ...hostingEventDefinitions },
   contribute: (kernel, useLater, settings) => [
+    ...contributeHosting(kernel),
     ...contributeIssuerFeed(kernel, useLater, settings),
     ...contributeRegistry(kernel, useLater, settings),
   ],
   open: openAppSystem,
 });
 
-function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System {
+function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & RegistrySettings): System {
   const { taskIds, addTaskSource } = use(operationPart);
   const { users: egress } = use(egressPart);
   const { collections, sealer, authority } = kernel;
-  const { zone, fleet, domain } = use(fleetPart);
+  const fleetSystem = use(fleetPart);
+  const { zone, fleet, domain } = fleetSystem;
   const { issuerAddresses, issuerPort, issuersFrom, domainServers } = settings;
   const apps = collections.open(appKind);
   const auths = collections.open(authKind);
@@ -84,6 +95,17 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System 
     issuerPort,
   };
 
+  const hosting = {
+    ...all,
+    hosts: fleetSystem.hosts,
+    machines: fleetSystem.machines,
+    fleet,
+    deployments: collections.open(deploymentKind),
+    operations: collections.open(operationKind),
+    catalog: use(offersPart).catalog,
+    registry: { address: settings.registryAddress, authorities: () => authority.trustBundle },
+  };
+
   async function removeSignIn(unit: Changes, appId: string, signal: AbortSignal): Promise<void> {
     const auth = await auths.getCurrent(appId, signal);
     if (auth === undefined) return;
@@ -109,6 +131,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System 
       createAppApi({
         ...all,
         quotas: use(quotasPart),
+        hosting: createHostingCommands(hosting),
         access: appAccess,
         serviceAccess: use(serviceAccessPart),
         filesAccess: createServiceAccess({ services, operations: collections.open(operationKind), family: "files" }),
@@ -136,6 +159,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings): System 
         trust: () => authority.trustBundle,
       }),
       createAuthRequestWork(all),
+      createHostingWork({ ...hosting, removeRest: removeSignIn }),
     ],
   };
 }

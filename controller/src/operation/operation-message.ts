@@ -31,7 +31,7 @@ export function operationMessage(operation: OperationObject): Operation {
   const snapshot = status.outcome?.snapshot;
   return create(OperationSchema, {
     id: metadata.id,
-    serviceId: spec.subject.kind === "managed-service" ? spec.subject.id : "",
+    serviceId: spec.subject.id,
     type: spec.type,
     status: statuses[status.state],
     progressPct: status.progressPct,

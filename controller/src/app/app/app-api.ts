@@ -13,6 +13,9 @@ import { appKind, type AppObject } from "./app.ts";
 import { appMessage } from "./app-message.ts";
 import type { ChangeApp } from "./app-access.ts";
 import { type AttachmentsDeps, createAttachments } from "./attachments.ts";
+import { isHosted } from "../hosting/hosted-app.ts";
+import type { HostingCommands } from "../hosting/hosting-commands.ts";
+import { deployedFields } from "../hosting/hosting-request.ts";
 import { exactUrlFaults } from "./checked-url.ts";
 import { type DomainApiDeps, domainHandlers } from "./domain-api.ts";
 
@@ -22,6 +25,7 @@ export interface AppApiDeps
   readonly apps: Collection<AppObject>;
   readonly organizations: Pick<Collection<Organization>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
+  readonly hosting: HostingCommands;
   /** Removes the app's sign-in in the unit of work that deletes the app. */
   readonly removeSignIn: (unit: Changes, appId: string, signal: AbortSignal) => Promise<void>;
   readonly cursors: Cursors;
@@ -31,8 +35,9 @@ const kind = appKind.name;
 
 /** The RPCs of apps, and of their attachments and domains. */
 export function createAppApi(deps: AppApiDeps): ServedService {
-  const { apps, access, services, clock, cursors } = deps;
+  const { apps, access, services, clock, cursors, hosting } = deps;
   const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
+  const message = (app: AppObject) => appMessage(app, { isRunning, ...hosting });
 
   const attachments = createAttachments({ ...deps, isRunning });
 
@@ -56,16 +61,19 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
       requireUrl(request.homeUrl);
-      return mutate(deps, call, { action: "app.create", kind, visibleIn: [deps.organizations, apps] }, async (unit) => {
-        const app: AppObject = {
+      const added = hosting.added(request);
+      const visibleIn = [deps.organizations, apps, ...hosting.visibleIn];
+      return mutate(deps, call, { action: "app.create", kind, visibleIn }, async (unit) => {
+        const external: AppObject = {
           metadata: newMetadata(deps.newId(), clock.now(), { name: request.name, organizationId }),
           spec: { homeUrl: request.homeUrl ?? null, attachments: [], domains: [] },
           status: {},
         };
-        const response = appMessage(app, isRunning);
+        const { app, ...created } = added?.(unit, external) ?? { app: external };
+        const response = appMessage(app, { isRunning, ...hosting, ...created });
         unit.create(appKind, app);
         unit.claimName(appKind, organizationId, request.name, app.metadata.id);
-        await deps.quotas.claim(unit, organizationId, { apps: 1 });
+        await deps.quotas.claim(unit, organizationId, { apps: 1, ...storageOf(app) });
         return { id: app.metadata.id, response };
       });
     },
@@ -73,30 +81,44 @@ export function createAppApi(deps: AppApiDeps): ServedService {
     listApps: async (request, call) => {
       const page = { ...cursors.open(call, "apps", null, request), organizationId: organizationOf(call) };
       const { items, next } = apps.page(({ metadata }) => mayTouch(call, appKind.name, metadata.id), page);
-      return { apps: items.map(({ object }) => appMessage(object, isRunning)), ...page.next(next) };
+      return { apps: items.map(({ object }) => message(object)), ...page.next(next) };
     },
 
-    getApp: async ({ appId }, call) => appMessage(access.require(appId, call).object, isRunning),
+    getApp: async ({ appId }, call) => message(access.require(appId, call).object),
 
     updateApp: async (request, call) => {
       const paths = request.updateMask?.paths ?? [];
       if (paths.length === 0)
         throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
-      const unknownPath = paths.find((path) => path !== "home_url");
+      const unknownPath = paths.find((path) => path !== "home_url" && !isDeployed(path));
       if (unknownPath !== undefined)
         throw invalid({ field: unknownPath, code: "unknown_field", detail: "cannot be changed" });
       requireUrl(request.homeUrl);
-      const app = await change(request.appId, call, { action: "app.update" }, ({ spec }) => ({
-        ...spec,
-        homeUrl: request.homeUrl ?? null,
-      }));
-      return appMessage(app, isRunning);
+      const visibleIn = [apps, ...hosting.visibleIn];
+      return mutate(deps, call, { action: "app.update", kind, visibleIn }, async (unit) => {
+        const before = await access.getCurrent(request.appId, call);
+        requireRemaining(before.object);
+        const deployed = paths.some(isDeployed)
+          ? await hosting.deployed(unit, before.object, request, call.signal)
+          : { app: { ...before.object, metadata: nextMetadata(before.object.metadata, clock.now()) } };
+        const { app, ...created } = deployed;
+        const homeUrl = paths.includes("home_url") ? (request.homeUrl ?? null) : app.spec.homeUrl;
+        const after = { ...app, spec: { ...app.spec, homeUrl } };
+        unit.update(appKind, before, after);
+        return { id: request.appId, response: appMessage(after, { isRunning, ...hosting, ...created }) };
+      });
     },
 
     deleteApp: ({ appId }, call) =>
       mutate(deps, call, { action: "app.delete", kind, visibleIn: [apps, deps.services, deps.users] }, async (unit) => {
         const app = await access.getCurrent(appId, call);
         const { organizationId, name } = app.object.metadata;
+        if (isHosted(app.object)) {
+          if (app.object.metadata.deletionRequestedAt !== undefined) return { unchanged: {} };
+          const metadata = { ...nextMetadata(app.object.metadata, clock.now()), deletionRequestedAt: clock.now() };
+          unit.update(appKind, app, { ...app.object, metadata });
+          return { id: appId, result: {} };
+        }
         await deps.removeSignIn(unit, appId, call.signal);
         for (const attachment of app.object.spec.attachments) await attachments.end(unit, attachment);
         unit.remove(appKind, app);
@@ -104,6 +126,21 @@ export function createAppApi(deps: AppApiDeps): ServedService {
         return { id: appId, result: {} };
       }),
   });
+}
+
+/** True for a field whose change is a deployment. */
+function isDeployed(path: string): boolean {
+  return (deployedFields as readonly string[]).includes(path);
+}
+
+/** The storage that counts toward the organization's quota. */
+function storageOf({ spec: { hosting } }: AppObject): { storageGb: number } | undefined {
+  return hosting && { storageGb: hosting.storageSizeGb * hosting.replicas };
+}
+
+/** Throws WRONG_STATE for an app that is being deleted. */
+function requireRemaining({ metadata }: AppObject): void {
+  if (metadata.deletionRequestedAt !== undefined) throw new HoldfastError("WRONG_STATE", "The app is being deleted.");
 }
 
 function requireUrl(homeUrl: string | undefined): void {

@@ -12,22 +12,40 @@ import {
   AttachmentSchema,
   AttachmentStatus,
 } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { operationMessage } from "#operation/operation-message.ts";
+import { isFinished, type OperationObject } from "#operation/operation.ts";
+import type { DeploymentObject } from "../hosting/deployment.ts";
+import { isHosted } from "../hosting/hosted-app.ts";
+import { appStatuses, hostedMessage } from "../hosting/hosting-message.ts";
 import type { AppObject, AttachmentSpec, DomainSpec } from "./app.ts";
 import { recordOf } from "./domain-record.ts";
 
 /** Returns true if the state of the service is Running. */
 export type IsRunning = (serviceId: string) => boolean;
 
+/** Objects that an app's message also shows. */
+export interface AppMessageContext {
+  readonly isRunning: IsRunning;
+  readonly deployment: (id: string) => DeploymentObject | undefined;
+  readonly operation: (id: string) => OperationObject | undefined;
+}
+
 /** The message of an app; the status of an attachment is that its service runs. */
-export function appMessage({ metadata, spec }: AppObject, isRunning: IsRunning): App {
+export function appMessage(app: AppObject, { isRunning, deployment, operation }: AppMessageContext): App {
+  const { metadata, spec } = app;
+  const hosted = isHosted(app) ? app : undefined;
+  const desired = hosted && deployment(hosted.spec.hosting.deploymentId);
+  const inProgress = operation(hosted?.status.hosting.operationId ?? "");
   return create(AppSchema, {
     id: metadata.id,
     name: metadata.name,
-    status: AppStatus.RUNNING,
-    hosting: AppHosting.EXTERNAL,
+    status: hosted === undefined ? AppStatus.RUNNING : appStatuses[hosted.status.hosting.state],
+    hosting: hosted === undefined ? AppHosting.EXTERNAL : AppHosting.PLATFORM,
     ...(spec.homeUrl !== null && { homeUrl: spec.homeUrl }),
     attachments: spec.attachments.map((attachment) => attachmentMessage(metadata.id, attachment, isRunning)),
     domains: spec.domains.map((domain) => domainMessage(metadata.id, domain)),
+    ...(hosted && desired && { hosted: hostedMessage(hosted, desired) }),
+    ...(inProgress && !isFinished(inProgress) && { operation: operationMessage(inProgress) }),
     createdAt: timestampFromMs(metadata.createdAt),
     updatedAt: timestampFromMs(metadata.updatedAt),
   });

@@ -1,12 +1,22 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
+import type { HostingSpec, HostingStatus } from "../hosting/hosting.ts";
 
 /** An app of an organization; its name is unique in the organization. */
 export type AppObject = Resource<AppSpec, AppStatus>;
 
 export const appKind = defineKind<AppObject>("app", {
   deletedWithOrganization: true,
-  quotas: [{ name: "apps", label: "apps", limit: 50 }],
+  quotas: [
+    { name: "apps", label: "apps", limit: 50 },
+    // The storage of hosted apps counts together with the storage of services.
+    {
+      name: "storageGb",
+      label: "GB of storage",
+      limit: 102_400,
+      amountOf: ({ spec: { hosting } }) => (hosting === undefined ? 0 : hosting.storageSizeGb * hosting.replicas),
+    },
+  ],
 });
 
 export interface AppSpec {
@@ -14,10 +24,14 @@ export interface AppSpec {
   readonly homeUrl: string | null;
   readonly attachments: readonly AttachmentSpec[];
   readonly domains: readonly DomainSpec[];
+  /** Absent: the app runs outside of the platform. */
+  readonly hosting?: HostingSpec;
 }
 
-/** Apps are hosted externally, so an app has no observed state and is always reported as Running. */
-export type AppStatus = Readonly<Record<string, never>>;
+export interface AppStatus {
+  /** Absent for an app that runs outside of the platform: it has no observed state, and is reported as Running. */
+  readonly hosting?: HostingStatus;
+}
 
 /** A database of a PostgreSQL service, or a files service. */
 export interface AttachmentSpec {

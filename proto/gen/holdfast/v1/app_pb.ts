@@ -72,6 +72,20 @@ export type App = Message<"holdfast.v1.App"> & {
    * @generated from field: repeated holdfast.v1.AppDomain domains = 9;
    */
   domains: AppDomain[];
+
+  /**
+   * Image, settings and machines of a hosted app; null for others.
+   *
+   * @generated from field: optional holdfast.v1.HostedApp hosted = 10;
+   */
+  hosted?: HostedApp | undefined;
+
+  /**
+   * The operation in progress.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 11;
+   */
+  operation?: Operation | undefined;
 };
 
 /**
@@ -124,6 +138,20 @@ export type AppJson = {
    * @generated from field: repeated holdfast.v1.AppDomain domains = 9;
    */
   domains?: AppDomainJson[];
+
+  /**
+   * Image, settings and machines of a hosted app; null for others.
+   *
+   * @generated from field: optional holdfast.v1.HostedApp hosted = 10;
+   */
+  hosted?: HostedAppJson;
+
+  /**
+   * The operation in progress.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 11;
+   */
+  operation?: OperationJson;
 };
 
 /**
@@ -132,6 +160,247 @@ export type AppJson = {
  */
 export const AppSchema: GenMessage<App, {jsonType: AppJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_app, 0);
+
+/**
+ * Image, settings and machines of an app that the platform runs.
+ *
+ * @generated from message holdfast.v1.HostedApp
+ */
+export type HostedApp = Message<"holdfast.v1.HostedApp"> & {
+  /**
+   * The image as it was requested, such as "shop:1".
+   *
+   * @generated from field: string image_ref = 1;
+   */
+  imageRef: string;
+
+  /**
+   * Digest of the image; null until the registry has named it.
+   *
+   * @generated from field: optional string image_digest = 2;
+   */
+  imageDigest?: string | undefined;
+
+  /**
+   * Port on which the program listens.
+   *
+   * @generated from field: int32 port = 3;
+   */
+  port: number;
+
+  /**
+   * Program and arguments in place of the image's; empty for the image's.
+   *
+   * @generated from field: repeated string command = 4;
+   */
+  command: string[];
+
+  /**
+   * @generated from field: map<string, string> env = 5;
+   */
+  env: { [key: string]: string };
+
+  /**
+   * Names of the variables in secret_env.
+   *
+   * @generated from field: repeated string secret_env_names = 6;
+   */
+  secretEnvNames: string[];
+
+  /**
+   * Path that responds with a status from 200 to 399 once a release is ready; null: its port accepts connections.
+   *
+   * @generated from field: optional string health_check_path = 7;
+   */
+  healthCheckPath?: string | undefined;
+
+  /**
+   * @generated from field: int32 start_timeout_seconds = 8;
+   */
+  startTimeoutSeconds: number;
+
+  /**
+   * @generated from field: int32 drain_seconds = 9;
+   */
+  drainSeconds: number;
+
+  /**
+   * @generated from field: string zone = 10;
+   */
+  zone: string;
+
+  /**
+   * @generated from field: string plan_name = 11;
+   */
+  planName: string;
+
+  /**
+   * @generated from field: int32 storage_size_gb = 12;
+   */
+  storageSizeGb: number;
+
+  /**
+   * @generated from field: string storage_tier = 13;
+   */
+  storageTier: string;
+
+  /**
+   * @generated from field: int32 replicas = 14;
+   */
+  replicas: number;
+
+  /**
+   * Number of the deployment that the app should run, from 1 on.
+   *
+   * @generated from field: int32 deployment_number = 15;
+   */
+  deploymentNumber: number;
+
+  /**
+   * True while the deployment that the app should run serves on all of its machines.
+   *
+   * @generated from field: bool serves_newest = 16;
+   */
+  servesNewest: boolean;
+
+  /**
+   * Reason of the status Error, or of a deployment that failed.
+   *
+   * @generated from field: optional string reason = 17;
+   */
+  reason?: string | undefined;
+
+  /**
+   * The last lines that the release of a failed deployment printed.
+   *
+   * @generated from field: repeated string last_lines = 18;
+   */
+  lastLines: string[];
+};
+
+/**
+ * Image, settings and machines of an app that the platform runs.
+ *
+ * @generated from message holdfast.v1.HostedApp
+ */
+export type HostedAppJson = {
+  /**
+   * The image as it was requested, such as "shop:1".
+   *
+   * @generated from field: string image_ref = 1;
+   */
+  imageRef?: string;
+
+  /**
+   * Digest of the image; null until the registry has named it.
+   *
+   * @generated from field: optional string image_digest = 2;
+   */
+  imageDigest?: string;
+
+  /**
+   * Port on which the program listens.
+   *
+   * @generated from field: int32 port = 3;
+   */
+  port?: number;
+
+  /**
+   * Program and arguments in place of the image's; empty for the image's.
+   *
+   * @generated from field: repeated string command = 4;
+   */
+  command?: string[];
+
+  /**
+   * @generated from field: map<string, string> env = 5;
+   */
+  env?: { [key: string]: string };
+
+  /**
+   * Names of the variables in secret_env.
+   *
+   * @generated from field: repeated string secret_env_names = 6;
+   */
+  secretEnvNames?: string[];
+
+  /**
+   * Path that responds with a status from 200 to 399 once a release is ready; null: its port accepts connections.
+   *
+   * @generated from field: optional string health_check_path = 7;
+   */
+  healthCheckPath?: string;
+
+  /**
+   * @generated from field: int32 start_timeout_seconds = 8;
+   */
+  startTimeoutSeconds?: number;
+
+  /**
+   * @generated from field: int32 drain_seconds = 9;
+   */
+  drainSeconds?: number;
+
+  /**
+   * @generated from field: string zone = 10;
+   */
+  zone?: string;
+
+  /**
+   * @generated from field: string plan_name = 11;
+   */
+  planName?: string;
+
+  /**
+   * @generated from field: int32 storage_size_gb = 12;
+   */
+  storageSizeGb?: number;
+
+  /**
+   * @generated from field: string storage_tier = 13;
+   */
+  storageTier?: string;
+
+  /**
+   * @generated from field: int32 replicas = 14;
+   */
+  replicas?: number;
+
+  /**
+   * Number of the deployment that the app should run, from 1 on.
+   *
+   * @generated from field: int32 deployment_number = 15;
+   */
+  deploymentNumber?: number;
+
+  /**
+   * True while the deployment that the app should run serves on all of its machines.
+   *
+   * @generated from field: bool serves_newest = 16;
+   */
+  servesNewest?: boolean;
+
+  /**
+   * Reason of the status Error, or of a deployment that failed.
+   *
+   * @generated from field: optional string reason = 17;
+   */
+  reason?: string;
+
+  /**
+   * The last lines that the release of a failed deployment printed.
+   *
+   * @generated from field: repeated string last_lines = 18;
+   */
+  lastLines?: string[];
+};
+
+/**
+ * Describes the message holdfast.v1.HostedApp.
+ * Use `create(HostedAppSchema)` to create a new message.
+ */
+export const HostedAppSchema: GenMessage<HostedApp, {jsonType: HostedAppJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app, 1);
 
 /**
  * A domain of an app.
@@ -222,7 +491,7 @@ export type AppDomainJson = {
  * Use `create(AppDomainSchema)` to create a new message.
  */
 export const AppDomainSchema: GenMessage<AppDomain, {jsonType: AppDomainJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 1);
+  messageDesc(file_holdfast_v1_app, 2);
 
 /**
  * The DNS record that proves the ownership of a domain.
@@ -277,7 +546,7 @@ export type AppDomainRecordJson = {
  * Use `create(AppDomainRecordSchema)` to create a new message.
  */
 export const AppDomainRecordSchema: GenMessage<AppDomainRecord, {jsonType: AppDomainRecordJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 2);
+  messageDesc(file_holdfast_v1_app, 3);
 
 /**
  * A database or a files service that is attached to an app.
@@ -398,7 +667,7 @@ export type AttachmentJson = {
  * Use `create(AttachmentSchema)` to create a new message.
  */
 export const AttachmentSchema: GenMessage<Attachment, {jsonType: AttachmentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 3);
+  messageDesc(file_holdfast_v1_app, 4);
 
 /**
  * A variable of an app's environment.
@@ -460,6 +729,93 @@ export type CreateAppRequest = Message<"holdfast.v1.CreateAppRequest"> & {
    * @generated from field: optional string home_url = 2;
    */
   homeUrl?: string | undefined;
+
+  /**
+   * Image in the platform's registry, such as "shop:1"; the organization's id may precede it.
+   *
+   * @generated from field: optional string image_ref = 3;
+   */
+  imageRef?: string | undefined;
+
+  /**
+   * Port on which the program listens. Omitted: 8080.
+   *
+   * @generated from field: optional int32 port = 4;
+   */
+  port?: number | undefined;
+
+  /**
+   * Program and arguments in place of the image's.
+   *
+   * @generated from field: repeated string command = 5;
+   */
+  command: string[];
+
+  /**
+   * Variables of the program.
+   *
+   * @generated from field: map<string, string> env = 6;
+   */
+  env: { [key: string]: string };
+
+  /**
+   * Variables of the program whose values are never returned.
+   *
+   * @generated from field: map<string, string> secret_env = 7;
+   */
+  secretEnv: { [key: string]: string };
+
+  /**
+   * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.
+   *
+   * @generated from field: optional string health_check_path = 8;
+   */
+  healthCheckPath?: string | undefined;
+
+  /**
+   * Time in which a release becomes ready. Omitted: 60.
+   *
+   * @generated from field: optional int32 start_timeout_seconds = 9;
+   */
+  startTimeoutSeconds?: number | undefined;
+
+  /**
+   * Time for requests in progress after another release serves. Omitted: 30.
+   *
+   * @generated from field: optional int32 drain_seconds = 10;
+   */
+  drainSeconds?: number | undefined;
+
+  /**
+   * Plan of each machine. Omitted: the first one of the catalog.
+   *
+   * @generated from field: optional string plan_name = 11;
+   */
+  planName?: string | undefined;
+
+  /**
+   * Storage of each machine in GB, for images. Omitted: 10.
+   *
+   * @generated from field: optional int32 storage_size_gb = 12;
+   */
+  storageSizeGb?: number | undefined;
+
+  /**
+   * @generated from field: optional string storage_tier = 13;
+   */
+  storageTier?: string | undefined;
+
+  /**
+   * @generated from field: optional string zone = 14;
+   */
+  zone?: string | undefined;
+
+  /**
+   * Number of machines. Omitted: 1.
+   *
+   * @generated from field: optional int32 replicas = 15;
+   */
+  replicas?: number | undefined;
 };
 
 /**
@@ -481,6 +837,93 @@ export type CreateAppRequestJson = {
    * @generated from field: optional string home_url = 2;
    */
   homeUrl?: string;
+
+  /**
+   * Image in the platform's registry, such as "shop:1"; the organization's id may precede it.
+   *
+   * @generated from field: optional string image_ref = 3;
+   */
+  imageRef?: string;
+
+  /**
+   * Port on which the program listens. Omitted: 8080.
+   *
+   * @generated from field: optional int32 port = 4;
+   */
+  port?: number;
+
+  /**
+   * Program and arguments in place of the image's.
+   *
+   * @generated from field: repeated string command = 5;
+   */
+  command?: string[];
+
+  /**
+   * Variables of the program.
+   *
+   * @generated from field: map<string, string> env = 6;
+   */
+  env?: { [key: string]: string };
+
+  /**
+   * Variables of the program whose values are never returned.
+   *
+   * @generated from field: map<string, string> secret_env = 7;
+   */
+  secretEnv?: { [key: string]: string };
+
+  /**
+   * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.
+   *
+   * @generated from field: optional string health_check_path = 8;
+   */
+  healthCheckPath?: string;
+
+  /**
+   * Time in which a release becomes ready. Omitted: 60.
+   *
+   * @generated from field: optional int32 start_timeout_seconds = 9;
+   */
+  startTimeoutSeconds?: number;
+
+  /**
+   * Time for requests in progress after another release serves. Omitted: 30.
+   *
+   * @generated from field: optional int32 drain_seconds = 10;
+   */
+  drainSeconds?: number;
+
+  /**
+   * Plan of each machine. Omitted: the first one of the catalog.
+   *
+   * @generated from field: optional string plan_name = 11;
+   */
+  planName?: string;
+
+  /**
+   * Storage of each machine in GB, for images. Omitted: 10.
+   *
+   * @generated from field: optional int32 storage_size_gb = 12;
+   */
+  storageSizeGb?: number;
+
+  /**
+   * @generated from field: optional string storage_tier = 13;
+   */
+  storageTier?: string;
+
+  /**
+   * @generated from field: optional string zone = 14;
+   */
+  zone?: string;
+
+  /**
+   * Number of machines. Omitted: 1.
+   *
+   * @generated from field: optional int32 replicas = 15;
+   */
+  replicas?: number;
 };
 
 /**
@@ -609,6 +1052,48 @@ export type UpdateAppRequest = Message<"holdfast.v1.UpdateAppRequest"> & {
    * @generated from field: google.protobuf.FieldMask update_mask = 3;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * Image in the platform's registry, such as "shop:1"; the organization's id may precede it.
+   *
+   * @generated from field: optional string image_ref = 4;
+   */
+  imageRef?: string | undefined;
+
+  /**
+   * Port on which the program listens.
+   *
+   * @generated from field: optional int32 port = 5;
+   */
+  port?: number | undefined;
+
+  /**
+   * Program and arguments in place of the image's.
+   *
+   * @generated from field: repeated string command = 6;
+   */
+  command: string[];
+
+  /**
+   * Variables of the program.
+   *
+   * @generated from field: map<string, string> env = 7;
+   */
+  env: { [key: string]: string };
+
+  /**
+   * Variables of the program whose values are never returned.
+   *
+   * @generated from field: map<string, string> secret_env = 8;
+   */
+  secretEnv: { [key: string]: string };
+
+  /**
+   * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.
+   *
+   * @generated from field: optional string health_check_path = 9;
+   */
+  healthCheckPath?: string | undefined;
 };
 
 /**
@@ -629,6 +1114,48 @@ export type UpdateAppRequestJson = {
    * @generated from field: google.protobuf.FieldMask update_mask = 3;
    */
   updateMask?: FieldMaskJson;
+
+  /**
+   * Image in the platform's registry, such as "shop:1"; the organization's id may precede it.
+   *
+   * @generated from field: optional string image_ref = 4;
+   */
+  imageRef?: string;
+
+  /**
+   * Port on which the program listens.
+   *
+   * @generated from field: optional int32 port = 5;
+   */
+  port?: number;
+
+  /**
+   * Program and arguments in place of the image's.
+   *
+   * @generated from field: repeated string command = 6;
+   */
+  command?: string[];
+
+  /**
+   * Variables of the program.
+   *
+   * @generated from field: map<string, string> env = 7;
+   */
+  env?: { [key: string]: string };
+
+  /**
+   * Variables of the program whose values are never returned.
+   *
+   * @generated from field: map<string, string> secret_env = 8;
+   */
+  secretEnv?: { [key: string]: string };
+
+  /**
+   * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.
+   *
+   * @generated from field: optional string health_check_path = 9;
+   */
+  healthCheckPath?: string;
 };
 
 /**
@@ -903,6 +1430,26 @@ export const AppStatus = {
    * @generated from enum value: APP_STATUS_RUNNING = 1;
    */
   RUNNING: 1,
+
+  /**
+   * @generated from enum value: APP_STATUS_PENDING = 2;
+   */
+  PENDING: 2,
+
+  /**
+   * @generated from enum value: APP_STATUS_PROVISIONING = 3;
+   */
+  PROVISIONING: 3,
+
+  /**
+   * @generated from enum value: APP_STATUS_DEPLOYING = 4;
+   */
+  DEPLOYING: 4,
+
+  /**
+   * @generated from enum value: APP_STATUS_ERROR = 5;
+   */
+  ERROR: 5,
 } as const;
 
 /**
@@ -913,7 +1460,7 @@ export type AppStatus = (typeof AppStatus)[keyof typeof AppStatus] | UnknownEnum
 /**
  * @generated from enum holdfast.v1.AppStatus
  */
-export type AppStatusJson = "APP_STATUS_UNSPECIFIED" | "Running";
+export type AppStatusJson = "APP_STATUS_UNSPECIFIED" | "Running" | "Pending" | "Provisioning" | "Deploying" | "Error";
 
 /**
  * Describes the enum holdfast.v1.AppStatus.
@@ -936,6 +1483,13 @@ export const AppHosting = {
    * @generated from enum value: APP_HOSTING_EXTERNAL = 1;
    */
   EXTERNAL: 1,
+
+  /**
+   * The app runs on machines of the platform.
+   *
+   * @generated from enum value: APP_HOSTING_PLATFORM = 2;
+   */
+  PLATFORM: 2,
 } as const;
 
 /**
@@ -946,7 +1500,7 @@ export type AppHosting = (typeof AppHosting)[keyof typeof AppHosting] | UnknownE
 /**
  * @generated from enum holdfast.v1.AppHosting
  */
-export type AppHostingJson = "APP_HOSTING_UNSPECIFIED" | "external";
+export type AppHostingJson = "APP_HOSTING_UNSPECIFIED" | "external" | "platform";
 
 /**
  * Describes the enum holdfast.v1.AppHosting.
@@ -1031,7 +1585,9 @@ export const AppDomainStatusSchema: GenEnum<AppDomainStatus, AppDomainStatusJson
  */
 export const AppService: GenService<{
   /**
-   * Creates an app, which runs outside of the platform. Its state is Running immediately. 409 for a name in use.
+   * Creates an app. With `image_ref` it runs on machines of the platform: the response is 202, and the operation
+   * ends once the app serves. Without it the app runs outside of the platform, and its status is Running immediately.
+   * 409 for a name in use.
    *
    * @generated from rpc holdfast.v1.AppService.CreateApp
    */
@@ -1057,6 +1613,9 @@ export const AppService: GenService<{
     output: typeof AppSchema;
   },
   /**
+   * Changes an app. A change of a hosted app's image, variables, port or command is a deployment: the response is 202,
+   * and the release before serves until the new one is ready on all machines. 409 operation_in_progress during another.
+   *
    * @generated from rpc holdfast.v1.AppService.UpdateApp
    */
   updateApp: {
@@ -1065,7 +1624,8 @@ export const AppService: GenService<{
     output: typeof AppSchema;
   },
   /**
-   * Deletes an app and its sign-in; the end users stay in the attached database.
+   * Deletes an app and its sign-in; the end users stay in the attached database. The machines of a hosted app are deleted
+   * next, and the app is listed until then.
    *
    * @generated from rpc holdfast.v1.AppService.DeleteApp
    */

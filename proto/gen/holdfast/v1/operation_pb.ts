@@ -32,6 +32,8 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   id: string;
 
   /**
+   * Id of the service or app.
+   *
    * @generated from field: string service_id = 2;
    */
   serviceId: string;
@@ -40,7 +42,7 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
    * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
    * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
    * "update_user", "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup",
-   * "verify_backup" or "drill".
+   * "verify_backup" or "drill". For the app: "deploy".
    *
    * @generated from field: string type = 3;
    */
@@ -120,6 +122,8 @@ export type OperationJson = {
   id?: string;
 
   /**
+   * Id of the service or app.
+   *
    * @generated from field: string service_id = 2;
    */
   serviceId?: string;
@@ -128,7 +132,7 @@ export type OperationJson = {
    * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
    * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
    * "update_user", "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup",
-   * "verify_backup" or "drill".
+   * "verify_backup" or "drill". For the app: "deploy".
    *
    * @generated from field: string type = 3;
    */

@@ -1,0 +1,89 @@
+import { type CatalogData, planOf } from "#catalog/catalog.ts";
+import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { evictsNodes } from "#fleet/host/host.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import { newMetadata, type Stored } from "#kernel/store/resource.ts";
+import { appKind } from "../app/app.ts";
+import type { HostedApp } from "./hosted-app.ts";
+import { appSoftware } from "./hosting.ts";
+import type { ObservedNode } from "./hosting-plan.ts";
+
+/** The machines of hosted apps. */
+export interface AppNodes {
+  /** Every machine of the app, also those that are being deleted. */
+  machinesOf(appId: string): Stored<MachineObject>[];
+  observe(machineId: string): ObservedNode;
+  /** The first reason that the machines give for a delay; undefined without one. */
+  reasonOf(nodes: readonly ObservedNode[]): string | undefined;
+}
+
+const gib = 1024 ** 3;
+
+export function createAppNodes({
+  fleet,
+  machines,
+  hosts,
+}: Pick<FleetSystem, "machines" | "hosts"> & {
+  readonly fleet: Pick<FleetSystem["fleet"], "session" | "observation">;
+}): AppNodes {
+  return {
+    machinesOf: (appId) =>
+      [...machines.values()].filter(
+        ({ object: { spec } }) => spec.owner?.kind === appKind.name && spec.owner.id === appId,
+      ),
+    observe(id) {
+      const machine = machines.get(id)?.object;
+      const session = fleet.session(id);
+      const instance = fleet.observation(id)?.instance;
+      const isAbsent = machine === undefined || machine.metadata.deletionRequestedAt !== undefined;
+      const host = hosts.get(machine?.spec.hostId ?? "")?.object;
+      const isLeaving = host !== undefined && evictsNodes(host);
+      return {
+        id,
+        presence: isAbsent ? "absent" : isLeaving ? "leaving" : "present",
+        hasSession: session !== undefined,
+        isHealthy:
+          session !== undefined &&
+          instance?.state === "running" &&
+          instance.checks.every(({ status }) => status !== "unhealthy"),
+        report: instance && { generation: Number(instance.generation), app: instance.app },
+      };
+    },
+    reasonOf: (nodes) =>
+      nodes
+        .flatMap(({ id, report }) => [
+          machines.get(id)?.object.status.reason ?? "",
+          ...(report?.app?.releases.map(({ reason }) => reason) ?? []),
+        ])
+        .find((reason) => reason !== ""),
+  };
+}
+
+/** A new machine of the app. */
+export function newAppMachine(
+  { metadata: { id: appId, name, organizationId }, spec: { hosting } }: HostedApp,
+  id: string,
+  catalog: CatalogData,
+  now: number,
+): MachineObject {
+  const { vcpu, memoryGb, rootGb } = planOf(catalog, hosting.planName);
+  return {
+    metadata: newMetadata(id, now, { name, organizationId }),
+    spec: {
+      owner: { kind: appKind.name, id: appId },
+      software: appSoftware,
+      image: "",
+      vcpu,
+      memoryBytes: memoryGb * gib,
+      rootBytes: rootGb * gib,
+      diskBytes: hosting.storageSizeGb * gib,
+      zone: hosting.zone,
+      hostId: null,
+      storageTier: hosting.storageTier,
+      apart: "preferred",
+      power: "on",
+      serverNames: [],
+    },
+    status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
+  };
+}

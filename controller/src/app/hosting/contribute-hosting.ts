@@ -1,0 +1,63 @@
+import { isDeepStrictEqual } from "node:util";
+import { hostOfMachine, machineKind, type MachineObject } from "#fleet/machine/machine.ts";
+import { networkPolicies, type PolicySource } from "#fleet/network-policy/policy-source.ts";
+import { type OwnerKind, ownerKinds } from "#fleet/owner/owner-kind.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import type { Contribution } from "#kernel/part.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { operationSubjects } from "#operation/operation.ts";
+import { type AppObject, appKind } from "../app/app.ts";
+import { frontPort } from "./hosting.ts";
+
+/** Networks from which the machines of apps are reached: this host alone, until the ingress connects to them. */
+const clients = ["127.0.0.0/8"];
+
+/** Apps as owners of machines: their answers to drains and lost hosts, their rules for traffic, their operations. */
+export function contributeHosting({ collections }: Kernel): readonly Contribution[] {
+  const apps = collections.open(appKind);
+  return [
+    ownerKinds.of(createAppOwners(apps)),
+    networkPolicies.of(createAppPolicy(collections.open(machineKind))),
+    operationSubjects.of({ kind: appKind.name, get: (id) => apps.get(id) }),
+  ];
+}
+
+function createAppOwners(apps: Pick<Collection<AppObject>, "get">): OwnerKind {
+  return {
+    kind: appKind.name,
+    noun: "app",
+    remedy: "Delete",
+    describe(id) {
+      const app = apps.get(id)?.object;
+      return app && { name: app.metadata.name, organizationId: app.metadata.organizationId };
+    },
+    // Everything on a machine comes from the registry and from the store.
+    isReplaceable: () => true,
+    onHostLost: () => "deletes",
+    drain: (_, { hasOthers }) => ({
+      outcome: "moves",
+      reason: hasOthers ? "Its other machine starts." : "Its app gets another machine, once a host has capacity.",
+    }),
+  };
+}
+
+/** The rules for the machines of apps: only their fronts are reached. */
+function createAppPolicy(machines: Collection<MachineObject>): PolicySource {
+  const inputsOf = (machine: MachineObject | undefined) =>
+    machine?.spec.owner?.kind === appKind.name ? [machine.spec.hostId, machine.status.address] : undefined;
+  return {
+    name: appKind.name,
+    rulesOn: (hostId) =>
+      machines.by(hostOfMachine, hostId).flatMap(({ object: { spec, status } }) => {
+        const { owner } = spec;
+        if (owner?.kind !== appKind.name || status.address === "") return [];
+        return [{ owner, to: status.address, port: frontPort, from: clients }];
+      }),
+    subscribe: (onChange) =>
+      machines.subscribe((id, before) => {
+        const after = machines.get(id)?.object;
+        if (isDeepStrictEqual(inputsOf(before), inputsOf(after))) return;
+        onChange(new Set([before, after].flatMap((machine) => machine?.spec.hostId ?? [])));
+      }),
+  };
+}

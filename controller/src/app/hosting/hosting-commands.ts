@@ -1,0 +1,117 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { CreateAppRequest, UpdateAppRequest } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import type { HostObject } from "#fleet/host/host.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
+import { findOperation } from "#operation/find-operation.ts";
+import { isFinished, type OperationObject, operationKind } from "#operation/operation.ts";
+import { serviceOperations } from "#services/service/service-operations.ts";
+import type { AppObject } from "../app/app.ts";
+import { type DeploymentObject, deploymentKind } from "./deployment.ts";
+import { isHosted } from "./hosted-app.ts";
+import { hostingOperations } from "./hosting-operations.ts";
+import {
+  changedSettings,
+  deployedFields,
+  newSettings,
+  refuseHostedFields,
+  requireHosting,
+  sizeOf,
+} from "./hosting-request.ts";
+import type { RegistryEndpoint } from "./image-digest.ts";
+import { newHosting, withDeployment } from "./new-deployment.ts";
+
+/** An app after a change, with the deployment and the operation of it, which collections do not have yet. */
+interface Deployed {
+  readonly app: AppObject;
+  readonly deployment: (id: string) => DeploymentObject | undefined;
+  readonly operation: (id: string) => OperationObject | undefined;
+}
+
+/** The changes of hosted apps by calls, for the RPCs of apps. */
+export interface HostingCommands {
+  readonly visibleIn: readonly Pick<Collection<unknown>, "untilRevision">[];
+  readonly deployment: (id: string) => DeploymentObject | undefined;
+  readonly operation: (id: string) => OperationObject | undefined;
+  /**
+   * Checks a request for a new app. Returns the function that adds its hosting to the unit of work, or undefined for an
+   * app that runs outside of the platform. Throws INVALID_REQUEST and HOSTING_UNAVAILABLE.
+   */
+  added(request: CreateAppRequest): ((unit: Changes, app: AppObject) => Deployed) | undefined;
+  /** Adds a deployment to the unit of work. Throws APP_NOT_HOSTED, OPERATION_IN_PROGRESS and INVALID_REQUEST. */
+  deployed(unit: Changes, app: AppObject, request: UpdateAppRequest, signal: AbortSignal): Promise<Deployed>;
+}
+
+export interface HostingCommandsDeps {
+  readonly deployments: Collection<DeploymentObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly hosts: Pick<Collection<HostObject>, "values">;
+  readonly catalog: CatalogData;
+  readonly registry: RegistryEndpoint;
+  readonly sealer: Sealer;
+  readonly newId: () => string;
+  readonly clock: Clock;
+}
+
+export function createHostingCommands(deps: HostingCommandsDeps): HostingCommands {
+  const { deployments, operations, hosts, catalog, registry, sealer, newId, clock } = deps;
+  const contextOf = ({ metadata: { id: appId, organizationId } }: AppObject) => ({
+    appId,
+    organizationId,
+    registry: registry.address,
+    sealer,
+  });
+
+  function add(
+    unit: Changes,
+    { app, deployment, operation }: { app: AppObject; deployment: DeploymentObject; operation: OperationObject },
+  ): Deployed {
+    unit.create(deploymentKind, deployment);
+    unit.create(operationKind, operation);
+    return { app, deployment: () => deployment, operation: () => operation };
+  }
+
+  return {
+    visibleIn: [deployments, operations],
+    deployment: (id) => deployments.get(id)?.object,
+    operation: (id) => operations.get(id)?.object,
+
+    added(request) {
+      const { imageRef } = request;
+      if (imageRef === undefined) {
+        refuseHostedFields(request);
+        return undefined;
+      }
+      requireHosting(registry.address, hosts.values());
+      const size = sizeOf(request, catalog);
+      return (unit, app) => {
+        const settings = newSettings(request, imageRef, contextOf(app));
+        const ids = { deploymentId: newId(), operationId: newId() };
+        return add(unit, newHosting(app, size, { ...ids, type: serviceOperations.create, settings, now: clock.now() }));
+      };
+    },
+
+    async deployed(unit, app, request, signal) {
+      if (!isHosted(app)) throw new HoldfastError("APP_NOT_HOSTED", "The app runs outside of the platform.");
+      const { operationId } = app.status.hosting;
+      const inProgress = (await findOperation(operations, operationId, signal))?.object;
+      if (inProgress !== undefined && !isFinished(inProgress))
+        throw new HoldfastError(
+          "OPERATION_IN_PROGRESS",
+          `Operation ${inProgress.metadata.id} (${inProgress.spec.type}) is in progress.`,
+        );
+      const { deploymentId } = app.spec.hosting;
+      const before = deployments.get(deploymentId) ?? (await deployments.getCurrent(deploymentId, signal));
+      if (before === undefined) throw new Error(`app ${app.metadata.id} has no deployment ${deploymentId}`);
+      const fields = (request.updateMask?.paths ?? []).filter((path) =>
+        (deployedFields as readonly string[]).includes(path),
+      );
+      const settings = changedSettings(before.object.spec.settings, request, fields, contextOf(app));
+      const ids = { deploymentId: newId(), operationId: newId() };
+      return add(unit, withDeployment(app, { ...ids, type: hostingOperations.deploy, settings, now: clock.now() }));
+    },
+  };
+}

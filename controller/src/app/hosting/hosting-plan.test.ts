@@ -1,0 +1,183 @@
+import { describe, expect, test } from "vitest";
+import type { NodeReport } from "./delivery-plan.ts";
+import type { HostedApp } from "./hosted-app.ts";
+import type { HostingStatus } from "./hosting.ts";
+import { type HostingFacts, type ObservedNode, planHosting } from "./hosting-plan.ts";
+
+const now = 1_000_000;
+
+function app(status: Partial<HostingStatus> = {}, deploymentId = "new", replicas = 1): HostedApp {
+  return {
+    metadata: { id: "a", name: "shop", organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
+    spec: {
+      homeUrl: null,
+      attachments: [],
+      domains: [],
+      hosting: {
+        zone: "local",
+        planName: "tier-1",
+        storageSizeGb: 10,
+        storageTier: "standard",
+        replicas,
+        deploymentId,
+        deploymentNumber: 1,
+      },
+    },
+    status: {
+      hosting: {
+        state: "Deploying",
+        since: 0,
+        operationId: "op",
+        nodeIds: ["n1"],
+        servingId: null,
+        failedId: null,
+        delivery: null,
+        error: null,
+        unhealthySince: null,
+        ...status,
+      },
+    },
+  };
+}
+
+function node(id: string, change: Partial<ObservedNode> = {}): ObservedNode {
+  return { id, presence: "present", hasSession: true, isHealthy: true, report: undefined, ...change };
+}
+
+function report(generation: number, servingReleaseId: string, states: Record<string, string>): NodeReport {
+  const releases = Object.entries(states).map(([id, state]) => ({
+    $typeName: "holdfast.agent.v1.ReleaseObservation" as const,
+    id,
+    state,
+    reason: state === "failed" ? "It ended." : "",
+    lastLines: [],
+  }));
+  return { generation, app: { servingReleaseId, releases } };
+}
+
+const facts = (change: Partial<HostingFacts>): HostingFacts => ({
+  now,
+  newIds: ["new-1", "new-2", "new-3"],
+  nodes: [node("n1")],
+  desired: { isFailed: false, hasDigest: true },
+  failure: undefined,
+  ...change,
+});
+
+const first = { generation: 1, releaseIds: ["new"], servingReleaseId: "new" };
+const beside = { generation: 2, releaseIds: ["old", "new"], servingReleaseId: "old" };
+const switched = { generation: 3, releaseIds: ["new"], servingReleaseId: "new" };
+const serving = { generation: 1, releaseIds: ["old"], servingReleaseId: "old" };
+
+describe("a new app", () => {
+  test("gets its machines, then waits for their agents", () => {
+    const created = planHosting(app({ state: "Pending", nodeIds: [] }, "new", 2), facts({ nodes: [] }));
+    expect(created).toMatchObject({ created: ["new-1", "new-2"], event: "machinesCreated" });
+    expect(created.status).toMatchObject({ state: "Provisioning", nodeIds: ["new-1", "new-2"], since: now });
+    const waiting = planHosting(app({ state: "Provisioning" }), facts({ nodes: [node("n1", { hasSession: false })] }));
+    expect(waiting.event).toBeUndefined();
+    expect(planHosting(app({ state: "Provisioning" }), facts({})).status.state).toBe("Deploying");
+  });
+
+  test("is delivered nothing before the digest of its image is known", () => {
+    const plan = planHosting(app(), facts({ desired: { isFailed: false, hasDigest: false } }));
+    expect(plan.status.delivery).toBeNull();
+    expect(planHosting(app(), facts({})).status.delivery).toEqual(first);
+  });
+
+  test("is Running once all of its machines serve", () => {
+    const both = app({ delivery: first, nodeIds: ["n1", "n2"] }, "new", 2);
+    const [ready, starting] = [report(1, "new", { new: "ready" }), report(1, "", { new: "starting" })];
+    const one = planHosting(both, facts({ nodes: [node("n1", { report: ready }), node("n2", { report: starting })] }));
+    expect(one).toMatchObject({ result: undefined, event: undefined });
+    const all = planHosting(both, facts({ nodes: [node("n1", { report: ready }), node("n2", { report: ready })] }));
+    expect(all).toMatchObject({ result: { kind: "serves" }, event: "deployed", effect: "announceDeployed" });
+    expect(all.status).toMatchObject({ state: "Running", servingId: "new", failedId: null });
+  });
+
+  test("is in Error when its first release fails, or its image is never found", () => {
+    const failed = planHosting(
+      app({ delivery: first }),
+      facts({ nodes: [node("n1", { isHealthy: false, report: report(1, "", { new: "failed" }) })] }),
+    );
+    expect(failed.status).toMatchObject({ state: "Error", error: "It ended.", failedId: "new", delivery: first });
+    const missing = planHosting(
+      app({ state: "Provisioning" }),
+      facts({ desired: { isFailed: false, hasDigest: false }, failure: "There is no such image." }),
+    );
+    expect(missing.status).toMatchObject({ state: "Error", error: "There is no such image.", delivery: null });
+    const later = planHosting(
+      app({ state: "Error", error: "There is no such image." }),
+      facts({ desired: { isFailed: true, hasDigest: false } }),
+    );
+    expect(later.status).toMatchObject({ state: "Error", error: "There is no such image.", delivery: null });
+  });
+});
+
+describe("a deployment of an app that serves", () => {
+  const running = { state: "Running", servingId: "old" } as const;
+
+  test("starts beside the serving release, and replaces it once it is ready", () => {
+    expect(planHosting(app({ ...running, delivery: serving }), facts({})).status.delivery).toEqual(beside);
+    const ready = node("n1", { report: report(2, "old", { old: "ready", new: "ready" }) });
+    expect(planHosting(app({ ...running, delivery: beside }), facts({ nodes: [ready] })).status.delivery).toEqual(
+      switched,
+    );
+    const done = node("n1", { report: report(3, "new", { new: "ready" }) });
+    const plan = planHosting(app({ ...running, delivery: switched }), facts({ nodes: [done] }));
+    expect(plan).toMatchObject({ result: { kind: "serves" }, event: undefined });
+    expect(plan.status).toMatchObject({ state: "Running", servingId: "new" });
+  });
+
+  test("leaves the state and what serves when it fails", () => {
+    const failed = node("n1", { report: report(2, "old", { old: "ready", new: "failed" }) });
+    const plan = planHosting(app({ ...running, delivery: beside }), facts({ nodes: [failed] }));
+    expect(plan).toMatchObject({ result: { kind: "failed", reason: "It ended." }, effect: "none" });
+    expect(plan.status).toMatchObject({ state: "Running", servingId: "old", failedId: "new", error: null });
+    expect(plan.status.delivery).toEqual({ generation: 3, releaseIds: ["old"], servingReleaseId: "old" });
+    const missing = facts({ desired: { isFailed: false, hasDigest: false }, failure: "There is no such image." });
+    expect(planHosting(app({ ...running, delivery: serving }), missing).status).toMatchObject({
+      state: "Running",
+      delivery: serving,
+    });
+  });
+
+  test("is not given up after the switch, for which all machines were ready", () => {
+    const plan = planHosting(
+      app({ ...running, delivery: switched }),
+      facts({ nodes: [node("n1", { hasSession: false, report: undefined })], failure: "No progress." }),
+    );
+    expect(plan).toMatchObject({ result: undefined, status: { delivery: switched } });
+  });
+});
+
+describe("the machines of an app that serves", () => {
+  const serves = report(1, "old", { old: "ready" });
+  const running = app({ state: "Running", servingId: "old", delivery: serving, operationId: null }, "old");
+
+  test("a lost one is replaced", () => {
+    const plan = planHosting(running, facts({ nodes: [node("n1", { presence: "absent" })] }));
+    expect(plan).toMatchObject({ created: ["new-1"], deleted: [], status: { nodeIds: ["new-1"] } });
+  });
+
+  test("one on a host that is drained ends once another serves", () => {
+    const leaving = node("n1", { presence: "leaving", report: serves });
+    const added = planHosting(running, facts({ nodes: [leaving] }));
+    expect(added).toMatchObject({ created: ["new-1"], deleted: [], status: { nodeIds: ["n1", "new-1"] } });
+    const starting = planHosting(running, facts({ nodes: [leaving, node("n2")] }));
+    expect(starting).toMatchObject({ created: [], deleted: [] });
+    const ended = planHosting(running, facts({ nodes: [leaving, node("n2", { report: serves })] }));
+    expect(ended).toMatchObject({ created: [], deleted: ["n1"], status: { nodeIds: ["n2"] } });
+  });
+
+  test("without a healthy one for a minute the app is in Error, and Running with one again", () => {
+    const lost = facts({ nodes: [node("n1", { isHealthy: false, report: serves })] });
+    const early = planHosting(running, lost);
+    expect(early.status).toMatchObject({ state: "Running", unhealthySince: now });
+    const late = { ...running, status: { hosting: { ...early.status, unhealthySince: now - 60_000 } } };
+    const error = planHosting(late, lost);
+    expect(error).toMatchObject({ effect: "announceFailed", status: { state: "Error" } });
+    const again = planHosting({ ...running, status: { hosting: error.status } }, facts({ nodes: [node("n1")] }));
+    expect(again.status).toMatchObject({ state: "Running", error: null, unhealthySince: null });
+  });
+});

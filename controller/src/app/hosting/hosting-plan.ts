@@ -1,0 +1,142 @@
+import { next } from "@holdfast/common/machine.ts";
+import { type Delivery, type DeploymentResult, type NodeReport, planDelivery } from "./delivery-plan.ts";
+import type { HostedApp } from "./hosted-app.ts";
+import type { HostingStatus } from "./hosting.ts";
+import { type HostingEffect, type HostingEvent, hostingLifecycle } from "./hosting-lifecycle.ts";
+
+/** A machine of an app, as its reconciler observes it. */
+export interface ObservedNode {
+  readonly id: string;
+  /** Present: its machine exists and is not being deleted. Leaving: its host is drained, so another replaces it. */
+  readonly presence: "present" | "leaving" | "absent";
+  readonly hasSession: boolean;
+  /** True if the release that serves on it is healthy. */
+  readonly isHealthy: boolean;
+  /** Undefined if it has not reported yet. */
+  readonly report: NodeReport | undefined;
+}
+
+/** The facts from which an app's next status follows. */
+export interface HostingFacts {
+  readonly now: number;
+  /** Ids for new machines, as many as an app may have. */
+  readonly newIds: readonly string[];
+  readonly nodes: readonly ObservedNode[];
+  /** State of the desired deployment. Its digest is known once its image can be delivered. */
+  readonly desired: { readonly isFailed: boolean; readonly hasDigest: boolean };
+  /** Reason for which the desired deployment cannot be continued; undefined while it can. */
+  readonly failure: string | undefined;
+}
+
+export interface HostingPlan {
+  readonly status: HostingStatus;
+  /** Ids of machines to create. */
+  readonly created: readonly string[];
+  /** Ids of machines to delete. */
+  readonly deleted: readonly string[];
+  /** Set when the desired deployment ends. */
+  readonly result: DeploymentResult | undefined;
+  readonly event: HostingEvent | undefined;
+  readonly effect: HostingEffect;
+}
+
+/** Time without a healthy machine after which a running app is in Error. */
+const unhealthyAfterMs = 60_000;
+
+/** The next status of an app. A controller that continues what another one began computes the same from the store. */
+export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): HostingPlan {
+  const { hosting } = status;
+  const { nodes, failure, desired, now } = facts;
+  const { replicas, deploymentId } = spec.hosting;
+  const remaining = nodes.filter(({ presence }) => presence === "present");
+  const created = facts.newIds.slice(0, Math.max(0, replicas - remaining.length));
+  const serving = remaining.filter(({ report }) => hosting.servingId !== null && servesOn(report, hosting.servingId));
+  // A machine that is superfluous ends only once as many others serve as the app should have.
+  const superfluous = [...nodes.filter(({ presence }) => presence === "leaving"), ...remaining.slice(replicas)];
+  const lasting = serving.filter(({ id }) => !superfluous.some((each) => each.id === id));
+  const deleted = lasting.length >= replicas ? superfluous.map(({ id }) => id) : [];
+  const nodeIds = [
+    ...nodes.filter(({ id, presence }) => presence !== "absent" && !deleted.includes(id)).map(({ id }) => id),
+    ...created,
+  ];
+
+  const reports = [...remaining.map(({ report }) => report), ...created.map(() => undefined)];
+  const isReady = created.length === 0 && remaining.length > 0 && remaining.every(({ hasSession }) => hasSession);
+  // A release that was switched to has been ready on all machines: each of them serves it once it can.
+  const isSwitched = hosting.servingId !== null && hosting.delivery?.servingReleaseId === deploymentId;
+  const failed: DeploymentResult | undefined =
+    failure === undefined || desired.isFailed || isSwitched
+      ? undefined
+      : { kind: "failed", reason: failure, lastLines: [] };
+  const hasFailed = desired.isFailed || failed !== undefined;
+  const delivered: { delivery: Delivery | null; result?: DeploymentResult } =
+    !desired.hasDigest || (hasFailed && hosting.delivery === null)
+      ? { delivery: hosting.delivery }
+      : planDelivery(
+          {
+            desired: deploymentId,
+            serving: hosting.servingId ?? undefined,
+            hasFailed,
+            delivery: hosting.delivery ?? undefined,
+          },
+          reports,
+        );
+  const result = failed ?? delivered.result;
+  const isHealthy = nodes.some((node) => node.isHealthy);
+  const unhealthySince = isHealthy || hosting.servingId === null ? null : (hosting.unhealthySince ?? now);
+  const changed: HostingStatus = {
+    ...hosting,
+    nodeIds,
+    delivery: delivered.delivery,
+    unhealthySince,
+    ...(result?.kind === "serves" && { servingId: deploymentId, failedId: null }),
+    ...(result?.kind === "failed" && { failedId: deploymentId }),
+  };
+  const event = eventOf(changed, { isReady, isHealthy, result, now });
+  const row = event && next(hostingLifecycle, hosting.state, event);
+  const state = row?.[2] ?? hosting.state;
+  const reason = result?.kind === "failed" ? result.reason : "No machine of the app is healthy.";
+  return {
+    status: {
+      ...changed,
+      state,
+      since: state === hosting.state ? hosting.since : now,
+      error: state !== "Error" ? null : event === undefined ? hosting.error : reason,
+    },
+    created,
+    deleted,
+    result,
+    event: row && event,
+    effect: row?.[3] ?? "none",
+  };
+}
+
+function servesOn(report: NodeReport | undefined, deploymentId: string): boolean {
+  return report?.app?.servingReleaseId === deploymentId;
+}
+
+function eventOf(
+  { state, servingId, unhealthySince, nodeIds }: HostingStatus,
+  facts: {
+    readonly isReady: boolean;
+    readonly isHealthy: boolean;
+    readonly result: DeploymentResult | undefined;
+    readonly now: number;
+  },
+): HostingEvent | undefined {
+  const { isReady, isHealthy, result, now } = facts;
+  switch (state) {
+    case "Pending":
+      return nodeIds.length > 0 ? "machinesCreated" : undefined;
+    case "Provisioning":
+      if (result?.kind === "failed") return "deploymentFailed";
+      return isReady ? "machinesReady" : undefined;
+    case "Deploying":
+      if (result === undefined) return undefined;
+      return result.kind === "failed" ? "deploymentFailed" : "deployed";
+    case "Running":
+      return unhealthySince !== null && now - unhealthySince >= unhealthyAfterMs ? "becameUnhealthy" : undefined;
+    case "Error":
+      return servingId !== null && isHealthy ? "becameHealthy" : undefined;
+  }
+}

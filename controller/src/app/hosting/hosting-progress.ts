@@ -1,0 +1,38 @@
+import type { HostingPlan, ObservedNode } from "./hosting-plan.ts";
+
+/** The step of a deployment in progress, with its progress in percent and a mark that changes with each progress. */
+export interface HostingProgress {
+  readonly step: string;
+  readonly progressPct: number;
+  readonly mark: string;
+}
+
+/** Progress of a release on one machine, by the state that it reports. */
+const percentOf: Readonly<Record<string, number>> = { pulling: 40, starting: 60, ready: 90 };
+
+/** The progress of the desired deployment: the step of the machine that is the furthest behind. */
+export function hostingProgress(
+  deploymentId: string,
+  { status, created }: HostingPlan,
+  nodes: readonly ObservedNode[],
+  hasDigest: boolean,
+): HostingProgress {
+  const present = nodes.filter(({ presence }) => presence === "present");
+  const mark = [
+    hasDigest,
+    status.delivery?.generation ?? 0,
+    ...nodes.map(
+      ({ id, hasSession, report }) =>
+        `${id} ${hasSession} ${report?.app?.releases.find((each) => each.id === deploymentId)?.state ?? ""}`,
+    ),
+  ].join();
+  if (created.length > 0 || present.length === 0 || present.some(({ hasSession }) => !hasSession))
+    return { step: "SetupServer", progressPct: 10, mark };
+  if (!hasDigest) return { step: "FindImage", progressPct: 30, mark };
+  const states = present.map(
+    ({ report }) => report?.app?.releases.find((each) => each.id === deploymentId)?.state ?? "pulling",
+  );
+  const progressPct = Math.min(...states.map((state) => percentOf[state] ?? 40));
+  const step = progressPct >= 90 ? "SwitchRelease" : progressPct >= 60 ? "StartRelease" : "PullImage";
+  return { step, progressPct, mark };
+}

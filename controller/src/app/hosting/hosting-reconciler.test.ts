@@ -1,0 +1,329 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { CreateAppRequestSchema, UpdateAppRequestSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
+import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { defaultCatalog } from "#catalog/catalog.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import { hostKind, type HostObject } from "#fleet/host/host.ts";
+import { machineKind, type MachineObject } from "#fleet/machine/machine.ts";
+import { createSealer } from "#kernel/secrets/sealer.ts";
+import { type Collection, createCollection } from "#kernel/store/collection.ts";
+import { newMetadata } from "#kernel/store/resource.ts";
+import { type OperationObject, operationKind } from "#operation/operation.ts";
+import { type AppObject, appKind } from "../app/app.ts";
+import { type DeploymentObject, deploymentKind } from "./deployment.ts";
+import { type HostedApp, isHosted } from "./hosted-app.ts";
+import { createHostingCommands } from "./hosting-commands.ts";
+import { createHostingWork } from "./hosting-reconciler.ts";
+import { appSoftware } from "./hosting.ts";
+
+// The reconciler over a real store. The machines' agents are reports that the test sets, and the registry is a server
+// that has the images of a table; test/system/app-hosting.long.test.ts has the real ones.
+
+const { signal } = new AbortController();
+const digest = `sha256:${"a".repeat(64)}`;
+const organizationId = "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90";
+const images = new Set(["shop/manifests/1", "shop/manifests/2"]);
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+const sessions = new Set<string>();
+const reports = new Map<string, MessageInitShape<typeof InstanceObservationSchema>>();
+const delivered: string[] = [];
+let offsetMs = 0;
+const clock = { ...systemClock, now: () => Date.now() + offsetMs };
+
+let scenario: TestStore;
+let server: Server;
+let apps: Collection<AppObject>;
+let deployments: Collection<DeploymentObject>;
+let machines: Collection<MachineObject>;
+let operations: Collection<OperationObject>;
+let hosts: Collection<HostObject>;
+let commands: ReturnType<typeof createHostingCommands>;
+let work: ReturnType<typeof createHostingWork>;
+let id: string;
+
+beforeAll(async () => {
+  const { cert, key } = await createTestCertificate();
+  server = createServer({ cert, key }, (request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "https://registry");
+    if (pathname === "/auth/token") {
+      response.end(JSON.stringify({ token: request.headers.authorization?.startsWith("Basic ") ? "t" : "" }));
+      return;
+    }
+    const isFound = [...images].some((each) => pathname === `/v2/${organizationId}/${each}`);
+    const isAllowed = request.headers.authorization === "Bearer t";
+    response.writeHead(isAllowed ? (isFound ? 200 : 404) : 401, { "docker-content-digest": digest }).end();
+  }).listen(0, "127.0.0.1");
+  [scenario] = await Promise.all([startTestStore(clock), once(server, "listening")]);
+  const { store, begin } = scenario;
+  apps = createCollection(store, appKind);
+  deployments = createCollection(store, deploymentKind);
+  machines = createCollection(store, machineKind);
+  operations = createCollection(store, operationKind);
+  hosts = createCollection(store, hostKind);
+  await Promise.all([apps, deployments, machines, operations, hosts].map(({ ready }) => ready));
+  const host = readyHost("local");
+  const image = { engine: appSoftware.name, version: appSoftware.version, image: "apps-1", available: true };
+  const unit = begin();
+  unit.create(hostKind, { ...host, status: { ...host.status, images: [...host.status.images, image] } });
+  await hosts.untilRevision(await unit.commit(), 5_000);
+
+  const fleet: Pick<Fleet, "run" | "session" | "observation" | "subscribe"> = {
+    async run(machineId, { input }) {
+      if (input.case === "convergeInstance") delivered.push(`${machineId} ${input.value.workload?.generation}`);
+      throw new Error("the agent's report is set by the test");
+    },
+    session: (machineId) =>
+      sessions.has(machineId)
+        ? {
+            controllerId: "c",
+            connectedAt: 0,
+            agentVersion: "1",
+            agentDigest: "",
+            keeperProtocol: 7,
+            workloads: ["app"],
+            bootId: "b",
+          }
+        : undefined,
+    observation(machineId) {
+      const report = reports.get(machineId);
+      return report && { instance: create(InstanceObservationSchema, report), observedAt: 0, bootId: "b" };
+    },
+    subscribe: () => ({ close() {} }),
+  };
+  const { port } = server.address() as AddressInfo;
+  const registry = { address: `127.0.0.1:${port}`, authorities: () => cert };
+  const deps = {
+    apps,
+    deployments,
+    machines,
+    operations,
+    hosts,
+    fleet,
+    catalog: defaultCatalog,
+    registry,
+    sealer,
+    begin,
+    newId: uuidv7,
+    clock,
+    log: silentLog,
+  };
+  commands = createHostingCommands(deps);
+  work = createHostingWork({ ...deps, removeRest: async () => {} });
+});
+afterAll(async () => {
+  for (const each of [apps, deployments, machines, operations, hosts]) each?.close();
+  await scenario?.close();
+  server?.close();
+});
+
+const app = (): HostedApp => {
+  const found = apps.get(id)?.object;
+  if (found === undefined || !isHosted(found)) throw new Error("there is no hosted app");
+  return found;
+};
+const nodes = () => app().status.hosting.nodeIds;
+const newestOperation = () =>
+  [...operations.values()].map(({ object }) => object).toSorted((a, b) => (a.metadata.id < b.metadata.id ? 1 : -1))[0];
+
+/** Runs rounds until one changes nothing. */
+async function converge(): Promise<void> {
+  for (let round = 0; round < 20; round++) {
+    const outcome = await work.reconciler.reconcile(id, signal);
+    if (outcome.done || outcome.reason !== "the next step") return;
+  }
+  throw new Error("20 rounds have changed something");
+}
+
+/** Sets the report of each machine: the delivery that it has, and the states of its releases. */
+function reportAll(servingReleaseId: string, states: Readonly<Record<string, string>>): void {
+  const generation = BigInt(app().status.hosting.delivery?.generation ?? 0);
+  for (const nodeId of nodes()) {
+    const releases = Object.entries(states).map(([release, state]) => ({
+      id: release,
+      state,
+      reason: state === "failed" ? "It ended." : "",
+      lastLines: state === "failed" ? ["the last line"] : [],
+    }));
+    reports.set(nodeId, { state: "running", generation, app: { servingReleaseId, releases } });
+  }
+}
+
+async function change(fields: MessageInitShape<typeof UpdateAppRequestSchema>, paths: string[]): Promise<string> {
+  const before = await apps.getCurrent(id, signal);
+  if (before === undefined) throw new Error("there is no app");
+  const unit = scenario.begin();
+  const request = create(UpdateAppRequestSchema, { ...fields, updateMask: create(FieldMaskSchema, { paths }) });
+  const deployed = await commands.deployed(unit, before.object, request, signal);
+  unit.update(appKind, before, deployed.app);
+  await visible(await unit.commit());
+  return app().spec.hosting.deploymentId;
+}
+
+async function visible(revision: bigint): Promise<void> {
+  await Promise.all([apps, deployments, operations].map((each) => each.untilRevision(revision, 5_000)));
+}
+
+let first: string;
+let second: string;
+
+test("a new app gets a machine, the digest of its image, and a delivery once its agent has a session", async () => {
+  id = uuidv7();
+  const request = create(CreateAppRequestSchema, { name: "shop", imageRef: "shop:1", secretEnv: { A: "1" } });
+  const unit = scenario.begin();
+  const external: AppObject = {
+    metadata: newMetadata(id, clock.now(), { name: "shop", organizationId }),
+    spec: { homeUrl: null, attachments: [], domains: [] },
+    status: {},
+  };
+  const added = commands.added(request)?.(unit, external);
+  unit.create(appKind, added?.app ?? external);
+  unit.claimName(appKind, organizationId, "shop", id);
+  await visible(await unit.commit());
+  first = app().spec.hosting.deploymentId;
+  await converge();
+  expect(app().status.hosting).toMatchObject({ state: "Provisioning", delivery: { servingReleaseId: first } });
+  const [nodeId = ""] = nodes();
+  expect(machines.get(nodeId)?.object.spec).toMatchObject({ owner: { kind: "app", id }, software: appSoftware });
+  expect(deployments.get(first)?.object.status.digest).toBe(digest);
+  expect(newestOperation()?.status).toMatchObject({ state: "running", step: "SetupServer" });
+  expect(delivered).toEqual([]);
+
+  const machine = machines.get(nodeId);
+  if (machine === undefined) throw new Error("there is no machine");
+  const started = scenario.begin();
+  const status = { ...machine.object.status, state: "running" as const, address: "127.80.0.2" };
+  started.update(machineKind, machine, { ...machine.object, status });
+  await machines.untilRevision(await started.commit(), 5_000);
+  sessions.add(nodeId);
+  await converge();
+  expect(app().status.hosting.state).toBe("Deploying");
+  expect(delivered).toEqual([`${nodeId} 1`]);
+});
+
+test("it is Running once the machine serves, and its operation has completed", async () => {
+  reportAll(first, { [first]: "ready" });
+  await converge();
+  expect(app().status.hosting).toMatchObject({ state: "Running", servingId: first, operationId: null });
+  expect(deployments.get(first)?.object.status).toMatchObject({ state: "succeeded" });
+  expect(newestOperation()).toMatchObject({ spec: { type: "create" }, status: { state: "completed" } });
+});
+
+test("a second deployment starts beside the first one and replaces it; another one is refused until then", async () => {
+  second = await change({ imageRef: "shop:2" }, ["image_ref"]);
+  await expect(change({ port: 81 }, ["port"])).rejects.toMatchObject({ key: "OPERATION_IN_PROGRESS" });
+  await converge();
+  expect(app().status.hosting.delivery).toMatchObject({ releaseIds: [first, second], servingReleaseId: first });
+  reportAll(first, { [first]: "ready", [second]: "ready" });
+  await converge();
+  expect(app().status.hosting.delivery).toMatchObject({ releaseIds: [second], servingReleaseId: second });
+  reportAll(second, { [second]: "ready" });
+  await converge();
+  expect(app().status.hosting).toMatchObject({ state: "Running", servingId: second });
+  expect(newestOperation()).toMatchObject({ spec: { type: "deploy" }, status: { state: "completed" } });
+});
+
+test("a deployment that fails leaves the app Running, with its last lines", async () => {
+  const third = await change({ env: { ENDS: "3" } }, ["env"]);
+  await converge();
+  reportAll(second, { [second]: "ready", [third]: "failed" });
+  await converge();
+  expect(app().status.hosting).toMatchObject({
+    state: "Running",
+    servingId: second,
+    failedId: third,
+    delivery: { releaseIds: [second], servingReleaseId: second },
+  });
+  expect(deployments.get(third)?.object.status).toMatchObject({
+    state: "failed",
+    reason: "It ended.",
+    lastLines: ["the last line"],
+  });
+  expect(newestOperation()?.status).toMatchObject({
+    state: "failed",
+    error: { code: "deploy_failed", message: "It ended." },
+  });
+});
+
+test("an image that the registry does not get within a minute fails its deployment", async () => {
+  const fourth = await change({ imageRef: "shop:9" }, ["image_ref"]);
+  await converge();
+  expect(newestOperation()?.status).toMatchObject({ state: "running", step: "The registry has no image shop:9." });
+  offsetMs += 61_000;
+  await converge();
+  expect(deployments.get(fourth)?.object.status).toMatchObject({
+    state: "failed",
+    reason: "The registry has no image shop:9. Push it, then deploy again.",
+  });
+  expect(app().status.hosting).toMatchObject({ state: "Running", servingId: second });
+});
+
+test("a deletion removes the machines, then the app with its deployments and its name", async () => {
+  const stored = apps.get(id);
+  if (stored === undefined) throw new Error("there is no app");
+  const unit = scenario.begin();
+  const metadata = { ...stored.object.metadata, deletionRequestedAt: clock.now() };
+  unit.update(appKind, stored, { ...stored.object, metadata });
+  await visible(await unit.commit());
+  await converge();
+  const [machine] = [...machines.values()];
+  if (machine === undefined) throw new Error("there is no machine");
+  expect(machine.object.metadata.deletionRequestedAt).toBeGreaterThan(0);
+  expect(apps.get(id)).toBeDefined();
+  const removed = scenario.begin();
+  removed.remove(machineKind, machine);
+  await machines.untilRevision(await removed.commit(), 5_000);
+  await converge();
+  expect([apps.size, deployments.size]).toEqual([0, 0]);
+  const again = scenario.begin();
+  again.claimName(appKind, organizationId, "shop", uuidv7());
+  await expect(again.commit()).resolves.toBeGreaterThan(0n);
+});
+
+test("the machines of an app that was deleted with its organization are deleted", async () => {
+  const unit = scenario.begin();
+  const owner = { kind: appKind.name, id: uuidv7() };
+  const machine = {
+    metadata: newMetadata(uuidv7(), clock.now()),
+    spec: {
+      owner,
+      software: appSoftware,
+      image: "",
+      vcpu: 1,
+      memoryBytes: 1,
+      rootBytes: 1,
+      diskBytes: 1,
+      zone: "local",
+      hostId: null,
+      storageTier: "maxiops",
+      apart: "preferred" as const,
+      power: "on" as const,
+      serverNames: [],
+    },
+    status: {
+      state: "pending" as const,
+      reason: "",
+      address: "",
+      publicAddress: "",
+      enrollment: null,
+      certificate: null,
+    },
+  };
+  unit.create(machineKind, machine);
+  await machines.untilRevision(await unit.commit(), 5_000);
+  expect([...work.keys()]).toEqual([owner.id]);
+  id = owner.id;
+  await converge();
+  expect(machines.get(machine.metadata.id)?.object.metadata.deletionRequestedAt).toBeGreaterThan(0);
+});

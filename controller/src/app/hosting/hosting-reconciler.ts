@@ -1,0 +1,296 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { type MachineObject, machineKind } from "#fleet/machine/machine.ts";
+import { createWorkloadDelivery } from "#fleet/task/workload-delivery.ts";
+import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { findOperation } from "#operation/find-operation.ts";
+import {
+  canceled,
+  completed,
+  failed,
+  isFinished,
+  type OperationObject,
+  operationKind,
+  progressed,
+} from "#operation/operation.ts";
+import { type AppObject, appKind } from "../app/app.ts";
+import { createAppNodes, newAppMachine } from "./app-nodes.ts";
+import { type AppWorkloadDeps, appWorkload } from "./app-workload.ts";
+import { appOfDeployment, type DeploymentObject, deploymentKind, finishedDeployment } from "./deployment.ts";
+import { supersededDeployments } from "./deployment-retention.ts";
+import { type DeploymentImage, imageOfDeployment } from "./deployment-image.ts";
+import { type HostedApp, isHosted } from "./hosted-app.ts";
+import { hostingEvent } from "./hosting-events.ts";
+import { type HostingPlan, type ObservedNode, planHosting } from "./hosting-plan.ts";
+import { hostingProgress } from "./hosting-progress.ts";
+
+export interface HostingWorkDeps extends AppWorkloadDeps, Pick<FleetSystem, "machines" | "hosts"> {
+  readonly fleet: Pick<Fleet, "run" | "session" | "observation" | "subscribe">;
+  readonly apps: Collection<AppObject>;
+  readonly deployments: Collection<DeploymentObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly catalog: CatalogData;
+  /** Removes what other parts of the app's system have of a deleted app, in the unit of work that deletes it. */
+  readonly removeRest: (unit: UnitOfWork, appId: string, signal: AbortSignal) => Promise<void>;
+  readonly begin: () => UnitOfWork;
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const recheckMs = 2_000;
+/** Maximum length of a line in a stored reason. */
+const lineMax = 1_000;
+const notInTime = "The machines of the app did not report in time.";
+
+/**
+ * Converges each hosted app: its machines, its image's digest, the deliveries to the machines, its state and the
+ * operation in progress. Every change of one round is one unit of work, so a controller that ends at any line leaves
+ * what another one continues. Key: id of the app.
+ */
+export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
+  const { apps, deployments, machines, fleet, operations, begin, clock, log } = deps;
+  const delivery = createWorkloadDelivery(deps);
+  const { machinesOf, observe, reasonOf } = createAppNodes(deps);
+
+  async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
+    const app = await apps.getCurrent(id, signal);
+    if (app === undefined) return removeMachines(id, signal);
+    if (!isHosted(app.object)) return settled;
+    const hosted = { object: app.object, modRevision: app.modRevision };
+    if (hosted.object.metadata.deletionRequestedAt !== undefined) return remove(hosted, signal);
+    return converge(hosted, signal);
+  }
+
+  /** Deletes the machines of an app that is gone, such as with its organization. */
+  async function removeMachines(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
+    const unit = begin();
+    return requestDeletion(unit, machinesOf(id)) ? commit(unit, signal) : settled;
+  }
+
+  function requestDeletion(unit: UnitOfWork, found: readonly Stored<MachineObject>[]): boolean {
+    const remaining = found.filter(({ object }) => object.metadata.deletionRequestedAt === undefined);
+    for (const machine of remaining) {
+      const metadata = { ...machine.object.metadata, deletionRequestedAt: clock.now() };
+      unit.update(machineKind, machine, { ...machine.object, metadata });
+    }
+    return remaining.length > 0;
+  }
+
+  async function remove(app: Stored<HostedApp>, signal: AbortSignal): Promise<ReconcileOutcome> {
+    const { id, organizationId, name } = app.object.metadata;
+    const found = machinesOf(id);
+    const unit = begin();
+    if (requestDeletion(unit, found)) return commit(unit, signal);
+    if (found.length > 0) return again(recheckMs, "its machines are being deleted");
+    await deps.removeRest(unit, id, signal);
+    for (const each of deployments.by(appOfDeployment, id)) unit.remove(deploymentKind, each);
+    unit.remove(appKind, app);
+    unit.releaseName(appKind, organizationId, name);
+    const operation = await findOperation(operations, app.object.status.hosting.operationId, signal);
+    if (operation !== undefined && !isFinished(operation.object))
+      unit.update(operationKind, operation, canceled(operation.object, clock.now()));
+    log.info("app deleted", { app: id });
+    return commit(unit, signal);
+  }
+
+  async function converge(app: Stored<HostedApp>, signal: AbortSignal): Promise<ReconcileOutcome> {
+    const { object } = app;
+    const { deploymentId } = object.spec.hosting;
+    const deployment = deployments.get(deploymentId) ?? (await deployments.getCurrent(deploymentId, signal));
+    if (deployment === undefined) throw new Error(`app ${object.metadata.id} has no deployment ${deploymentId}`);
+    const operation = await findOperation(operations, object.status.hosting.operationId, signal);
+    const image = await imageOfDeployment(object, deployment.object, { ...deps, now: clock.now() }, signal);
+    const nodes = object.status.hosting.nodeIds.map(observe);
+    const plan = planHosting(object, {
+      now: clock.now(),
+      newIds: Array.from({ length: object.spec.hosting.replicas }, () => deps.newId()),
+      nodes,
+      desired: { isFailed: deployment.object.status.state === "failed", hasDigest: image.digest !== null },
+      failure: image.failure ?? (isOverdue(operation?.object) ? (reasonOf(nodes) ?? notInTime) : undefined),
+    });
+    const unit = begin();
+    const isChanged = record(unit, { app, deployment, operation, plan, image, nodes });
+    if (isChanged) return commit(unit, signal);
+    deliver(object);
+    return again(plan.status.operationId === null ? 10 * recheckMs : recheckMs, "machines and their reports");
+  }
+
+  /** Adds the changes of a round to its unit of work; false without one. */
+  function record(
+    unit: UnitOfWork,
+    round: {
+      readonly app: Stored<HostedApp>;
+      readonly deployment: Stored<DeploymentObject>;
+      readonly operation: Stored<OperationObject> | undefined;
+      readonly plan: HostingPlan;
+      readonly image: DeploymentImage;
+      readonly nodes: readonly ObservedNode[];
+    },
+  ): boolean {
+    const { app, deployment, operation, plan } = round;
+    const { object } = app;
+    const now = clock.now();
+    let isChanged = false;
+    for (const id of plan.created) unit.create(machineKind, newAppMachine(object, id, deps.catalog, now));
+    const deleted = plan.deleted.flatMap((id) => machines.get(id) ?? []);
+    isChanged = requestDeletion(unit, deleted) || plan.created.length > 0;
+
+    const { result } = plan;
+    const status = { ...deployment.object.status, digest: round.image.digest, reason: round.image.delay };
+    const lines = result?.kind === "failed" ? result.lastLines.map((line) => line.slice(0, lineMax)) : [];
+    const isDone = deployment.object.status.state !== "deploying";
+    const nextDeployment = isDone
+      ? deployment.object.status
+      : result === undefined
+        ? status
+        : finishedDeployment(
+            { ...deployment.object, status },
+            result.kind === "serves"
+              ? { state: "succeeded", reason: "", lastLines: [] }
+              : { state: "failed", reason: result.reason.slice(0, lineMax), lastLines: lines },
+            now,
+          );
+    if (!isDeepStrictEqual(nextDeployment, deployment.object.status)) {
+      unit.update(deploymentKind, deployment, { ...deployment.object, status: nextDeployment });
+      isChanged = true;
+    }
+
+    const nextOperation = operation && operationAfter(operation.object, object, round, now);
+    const hosting = {
+      ...plan.status,
+      operationId: nextOperation && !isFinished(nextOperation) ? object.status.hosting.operationId : null,
+    };
+    if (
+      operation !== undefined &&
+      nextOperation !== undefined &&
+      !isDeepStrictEqual(nextOperation.status, operation.object.status)
+    ) {
+      unit.update(operationKind, operation, nextOperation);
+      isChanged = true;
+    }
+    if (!isDeepStrictEqual(hosting, object.status.hosting)) {
+      const after: HostedApp = { ...object, status: { hosting } };
+      unit.update(appKind, app, after);
+      announce(unit, after, deployment.object, plan, isDone);
+      isChanged = true;
+      if (plan.event !== undefined)
+        log.info("app changed state", {
+          app: object.metadata.id,
+          from: object.status.hosting.state,
+          event: plan.event,
+          to: hosting.state,
+        });
+    }
+    if (!isDone && result !== undefined)
+      for (const each of supersededDeployments(object, deployments.by(appOfDeployment, object.metadata.id)))
+        unit.remove(deploymentKind, each);
+    return isChanged;
+  }
+
+  function announce(
+    unit: UnitOfWork,
+    app: HostedApp,
+    deployment: DeploymentObject,
+    plan: HostingPlan,
+    wasDone: boolean,
+  ) {
+    const about = { deployment_id: deployment.metadata.id, image_ref: deployment.spec.settings.imageRef };
+    const { result } = plan;
+    if (!wasDone && result?.kind === "serves") unit.event(hostingEvent("app.deployed", app, about));
+    if (!wasDone && result?.kind === "failed")
+      unit.event(hostingEvent("app.deploy_failed", app, { ...about, reason: result.reason.slice(0, lineMax) }));
+    if (plan.effect === "announceFailed")
+      unit.event(hostingEvent("app.failed", app, { reason: (app.status.hosting.error ?? "").slice(0, lineMax) }));
+  }
+
+  function operationAfter(
+    operation: OperationObject,
+    app: HostedApp,
+    { plan, nodes, image }: { plan: HostingPlan; nodes: readonly ObservedNode[]; image: DeploymentImage },
+    now: number,
+  ): OperationObject {
+    if (isFinished(operation)) return operation;
+    const { result } = plan;
+    if (result?.kind === "serves") return completed(operation, now);
+    if (result?.kind === "failed")
+      return failed(operation, { code: "deploy_failed", message: result.reason.slice(0, lineMax) }, now);
+    const progress = hostingProgress(app.spec.hosting.deploymentId, plan, nodes, image.digest !== null);
+    return progressed(operation, { ...progress, ...(image.delay !== "" && { obstacle: image.delay }) }, now);
+  }
+
+  /** Delivers the stored delivery to each machine that has not reported its generation. */
+  function deliver(app: HostedApp): void {
+    const { nodeIds, delivery: current } = app.status.hosting;
+    if (current === null) return;
+    for (const id of nodeIds) {
+      const machine = machines.get(id)?.object;
+      if (machine === undefined || machine.status.address === "" || fleet.session(id) === undefined) continue;
+      if (Number(fleet.observation(id)?.instance.generation ?? -1) === current.generation) continue;
+      const workload = appWorkload(app, current, machine, (each) => deployments.get(each)?.object, deps);
+      if (workload !== undefined) delivery.deliver(id, workload);
+    }
+  }
+
+  /** True once the operation has made no progress for too long. */
+  function isOverdue(operation: OperationObject | undefined): boolean {
+    const deadline = operation?.status.deadline ?? null;
+    return operation !== undefined && !isFinished(operation) && deadline !== null && clock.now() >= deadline;
+  }
+
+  async function commit(unit: UnitOfWork, signal: AbortSignal): Promise<ReconcileOutcome> {
+    try {
+      const revision = await unit.commit(signal);
+      const all = [apps, deployments, machines, operations];
+      await Promise.allSettled(all.map((each) => each.untilRevision(revision, 1_000)));
+    } catch (error) {
+      // Another writer was first: the next round sees its change.
+      if (!(error instanceof Conflict)) throw error;
+    }
+    return again(50, "the next step");
+  }
+
+  return {
+    reconciler: { name: "app", reconcile },
+    *keys() {
+      yield* apps.ids();
+      // An app may be gone before its machines.
+      for (const { object } of machines.values())
+        if (object.spec.owner?.kind === appKind.name && apps.get(object.spec.owner.id) === undefined)
+          yield object.spec.owner.id;
+    },
+    subscribe(onChange) {
+      const ofMachine = (machineId: string) => {
+        const owner = machines.get(machineId)?.object.spec.owner;
+        if (owner?.kind === appKind.name) onChange(owner.id);
+      };
+      const watches = [
+        apps.subscribe(onChange),
+        fleet.subscribe(ofMachine),
+        machines.subscribe((machineId, before) => {
+          ofMachine(machineId);
+          if (before?.spec.owner?.kind === appKind.name) onChange(before.spec.owner.id);
+        }),
+      ];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+    // Machines, reports and the registry change without the app.
+    inputs: (id) => (isExternal(apps.get(id)?.object) ? (apps.get(id)?.modRevision ?? 0n) : clock.now()),
+  };
+}
+
+function isExternal(app: AppObject | undefined): boolean {
+  return app !== undefined && !isHosted(app);
+}

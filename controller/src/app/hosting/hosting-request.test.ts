@@ -1,0 +1,102 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { CreateAppRequestSchema, UpdateAppRequestSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { expect, test } from "vitest";
+import { defaultCatalog } from "#catalog/catalog.ts";
+import { changedSettings, newSettings, refuseHostedFields, sizeOf } from "./hosting-request.ts";
+
+const context = {
+  appId: "a",
+  organizationId: "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90",
+  registry: "127.0.0.1:8452",
+  sealer: {
+    seal: (text: string, label: string) => `sealed for ${label}: ${text.length}`,
+    open: (text: string) => text,
+  },
+};
+
+type NewApp = MessageInitShape<typeof CreateAppRequestSchema>;
+const request = (fields: NewApp) => create(CreateAppRequestSchema, { name: "shop", imageRef: "shop:1", ...fields });
+const settingsOf = (fields: NewApp = {}) => newSettings(request(fields), "shop:1", context);
+
+function faultsOf(run: () => unknown): readonly (readonly [string, string])[] {
+  try {
+    run();
+  } catch (error) {
+    return error instanceof HoldfastError ? (error.errors ?? []).map(({ field, code }) => [field, code] as const) : [];
+  }
+  return [];
+}
+
+test("omitted settings have defaults, and secret values are sealed for the app", () => {
+  expect(settingsOf({ secretEnv: { TOKEN: "hidden" } })).toEqual({
+    imageRef: "shop:1",
+    command: [],
+    environment: {},
+    sealedEnvironment: `sealed for /holdfast/v1/app/a: ${JSON.stringify({ TOKEN: "hidden" }).length}`,
+    secretNames: ["TOKEN"],
+    port: 8_080,
+    healthCheckPath: "",
+    startTimeoutSeconds: 60,
+    drainSeconds: 30,
+  });
+});
+
+test("a change replaces the named fields and no others", () => {
+  const before = settingsOf({ env: { A: "1" }, secretEnv: { B: "2" }, port: 3_000, healthCheckPath: "/health" });
+  const change = create(UpdateAppRequestSchema, { env: { C: "3" }, port: 9_000 });
+  expect(changedSettings(before, change, ["env", "health_check_path"], context)).toEqual({
+    ...before,
+    environment: { C: "3" },
+    healthCheckPath: "",
+  });
+  const secrets = create(UpdateAppRequestSchema, { secretEnv: {} });
+  expect(changedSettings(before, secrets, ["secret_env"], context)).toMatchObject({
+    sealedEnvironment: "",
+    secretNames: [],
+  });
+  const twice = create(UpdateAppRequestSchema, { env: { B: "1" } });
+  expect(faultsOf(() => changedSettings(before, twice, ["env"], context))).toEqual([["secret_env", "duplicate"]]);
+});
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["a variable in both",       { env: { A: "1" }, secretEnv: { A: "2" } },  "secret_env", "duplicate"],
+  ["a zero byte",              { env: { A: "\0" } },                       "env",        "invalid_value"],
+  ["too many bytes",           { secretEnv: { A: "x".repeat(40_000) } },   "secret_env", "too_long"],
+] as const)("%s is refused", (_, fields, field, code) => {
+  expect(faultsOf(() => settingsOf(fields))).toEqual([[field, code]]);
+});
+
+test("an image of another registry is refused", () => {
+  expect(faultsOf(() => newSettings(request({}), "docker.io/library/nginx", context))).toEqual([
+    ["image_ref", "invalid_value"],
+  ]);
+});
+
+test("the size has the catalog's defaults, and only its values", () => {
+  expect(sizeOf(request({}), defaultCatalog)).toEqual({
+    planName: "tier-1",
+    storageTier: "maxiops",
+    zone: "local",
+    storageSizeGb: 10,
+    replicas: 1,
+  });
+  const unknown = { planName: "tier-1-vm", storageTier: "tape", zone: "moon" };
+  expect(faultsOf(() => sizeOf(request(unknown), defaultCatalog)).map(([field]) => field)).toEqual([
+    "plan_name",
+    "storage_tier",
+    "zone",
+  ]);
+});
+
+test("an app without an image has no settings of hosted apps", () => {
+  const external = create(CreateAppRequestSchema, { name: "shop", homeUrl: "https://shop.example" });
+  expect(faultsOf(() => refuseHostedFields(external))).toEqual([]);
+  const fields = { name: "shop", env: { A: "1" }, drainSeconds: 0, command: ["x"] };
+  expect(faultsOf(() => refuseHostedFields(create(CreateAppRequestSchema, fields)))).toEqual([
+    ["command", "image_ref_required"],
+    ["env", "image_ref_required"],
+    ["drain_seconds", "image_ref_required"],
+  ]);
+});

@@ -1,0 +1,155 @@
+import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import type { CreateAppRequest, UpdateAppRequest } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import { type HostObject } from "#fleet/host/host.ts";
+import { imageOf } from "#fleet/host/host-images.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import { sealVariables } from "./app-workload.ts";
+import type { ReleaseSettings } from "./deployment.ts";
+import { appSoftware, type HostingSpec } from "./hosting.ts";
+import { parseImageReference } from "./image-reference.ts";
+
+type Fault = Pick<FieldFault, "field" | "code" | "detail">;
+export type HostingSize = Omit<HostingSpec, "deploymentId" | "deploymentNumber">;
+
+const defaultPort = 8_080;
+const defaultStorageGb = 10;
+const defaultStartTimeoutSeconds = 60;
+const defaultDrainSeconds = 30;
+/** Maximum size of all variables of a deployment: each deployment is one object of the store. */
+const variablesBytesMax = 32 << 10;
+
+/** Fields of a request that only a hosted app can have. */
+// biome-ignore format: a table, aligned so that it reads as one
+const hostedFields = [
+  "port", "command", "env", "secret_env", "health_check_path", "start_timeout_seconds", "drain_seconds", "plan_name",
+  "storage_size_gb", "storage_tier", "zone", "replicas",
+] as const;
+
+/** Throws INVALID_REQUEST for a field of hosted apps in a request without an image. */
+export function refuseHostedFields(request: CreateAppRequest): void {
+  const isPresent = (value: unknown) =>
+    typeof value === "object" && value !== null ? Object.keys(value).length > 0 : value !== undefined;
+  const values = new Map<string, unknown>(
+    Object.entries(request).map(([name, value]) => [
+      name.replaceAll(/[A-Z]/g, (each) => `_${each.toLowerCase()}`),
+      value,
+    ]),
+  );
+  const faults = hostedFields
+    .filter((field) => isPresent(values.get(field)))
+    .map((field) => ({ field, code: "image_ref_required", detail: "is only for an app with an image_ref" }));
+  if (faults.length > 0) throw invalid(...faults);
+}
+
+/** Throws NOT_SUPPORTED if no host of the installation can run containers of apps, with the reason. */
+export function requireHosting(registry: string, hosts: Iterable<{ readonly object: HostObject }>): void {
+  const images = [...hosts].map(({ object }) => imageOf(object, appSoftware));
+  if (registry !== "" && images.some((image) => image?.available === true)) return;
+  const reason = images.find((image) => image?.reason !== undefined)?.reason ?? "no node image has them";
+  throw new HoldfastError(
+    "HOSTING_UNAVAILABLE",
+    registry === ""
+      ? "The installation has no registry of images. An operator sets HOLDFAST_REGISTRY_ADDRESS."
+      : `No host runs containers of apps: ${reason}.`,
+  );
+}
+
+/** The machines of a new app. Throws INVALID_REQUEST for values that the catalog does not have. */
+export function sizeOf(request: CreateAppRequest, catalog: CatalogData): HostingSize {
+  const planNames = catalog.plans.filter(({ kind }) => kind === "container").map(({ planName }) => planName);
+  const tiers = catalog.storageTiers.map(({ storageTier }) => storageTier);
+  const zones = catalog.zones.map(({ zone }) => zone);
+  const faults: Fault[] = [];
+  const choice = (field: string, value: string | undefined, offered: readonly string[]) => {
+    const chosen = value ?? offered[0] ?? "";
+    if (!offered.includes(chosen))
+      faults.push({ field, code: "unknown", detail: `must be one of ${offered.join(", ")}` });
+    return chosen;
+  };
+  const size = {
+    planName: choice("plan_name", request.planName, planNames),
+    storageTier: choice("storage_tier", request.storageTier, tiers),
+    zone: choice("zone", request.zone, zones),
+    storageSizeGb: request.storageSizeGb ?? defaultStorageGb,
+    replicas: request.replicas ?? 1,
+  };
+  if (faults.length > 0) throw invalid(...faults);
+  return size;
+}
+
+export interface SettingsContext {
+  readonly appId: string;
+  readonly organizationId: string;
+  /** host:port of the platform's registry. */
+  readonly registry: string;
+  readonly sealer: Pick<Sealer, "seal" | "open">;
+}
+
+/** The settings of a new app's first deployment. Throws INVALID_REQUEST for an image that it cannot run. */
+export function newSettings(request: CreateAppRequest, imageRef: string, context: SettingsContext): ReleaseSettings {
+  const { env, secretEnv } = request;
+  requireImage(imageRef, context);
+  requireVariables(env, secretEnv);
+  return {
+    imageRef,
+    command: request.command,
+    environment: env,
+    sealedEnvironment: sealVariables(context.appId, secretEnv, context.sealer),
+    secretNames: Object.keys(secretEnv),
+    port: request.port ?? defaultPort,
+    healthCheckPath: request.healthCheckPath ?? "",
+    startTimeoutSeconds: request.startTimeoutSeconds ?? defaultStartTimeoutSeconds,
+    drainSeconds: request.drainSeconds ?? defaultDrainSeconds,
+  };
+}
+
+/** Fields whose change is a deployment. */
+export const deployedFields = ["image_ref", "port", "command", "env", "secret_env", "health_check_path"] as const;
+
+/** The settings after a change of these fields; each replaces the whole value. */
+export function changedSettings(
+  before: ReleaseSettings,
+  request: UpdateAppRequest,
+  fields: readonly string[],
+  context: SettingsContext,
+): ReleaseSettings {
+  const has = (field: (typeof deployedFields)[number]) => fields.includes(field);
+  const imageRef = has("image_ref") ? (request.imageRef ?? "") : before.imageRef;
+  if (has("image_ref")) requireImage(imageRef, context);
+  const environment = has("env") ? request.env : before.environment;
+  const secretNames = has("secret_env") ? Object.keys(request.secretEnv) : before.secretNames;
+  const secrets = has("secret_env") ? request.secretEnv : Object.fromEntries(secretNames.map((name) => [name, ""]));
+  requireVariables(environment, secrets);
+  return {
+    ...before,
+    imageRef,
+    environment,
+    secretNames,
+    ...(has("secret_env") && {
+      sealedEnvironment: sealVariables(context.appId, request.secretEnv, context.sealer),
+    }),
+    ...(has("port") && { port: request.port ?? defaultPort }),
+    ...(has("command") && { command: request.command }),
+    ...(has("health_check_path") && { healthCheckPath: request.healthCheckPath ?? "" }),
+  };
+}
+
+function requireImage(imageRef: string, { organizationId, registry }: SettingsContext): void {
+  const image = parseImageReference(imageRef, { organizationId, registry });
+  if (typeof image === "string") throw invalid({ field: "image_ref", code: "invalid_value", detail: image });
+}
+
+function requireVariables(env: Readonly<Record<string, string>>, secretEnv: Readonly<Record<string, string>>): void {
+  const twice = Object.keys(secretEnv).find((name) => Object.hasOwn(env, name));
+  if (twice !== undefined)
+    throw invalid({ field: "secret_env", code: "duplicate", detail: `has ${twice}, which env has too` });
+  for (const [field, variables] of Object.entries({ env, secret_env: secretEnv })) {
+    const entries = Object.entries(variables);
+    if (entries.some(([, value]) => value.includes("\0")))
+      throw invalid({ field, code: "invalid_value", detail: "has a value with a zero byte" });
+    const bytes = entries.reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0);
+    if (bytes > variablesBytesMax)
+      throw invalid({ field, code: "too_long", detail: `must have at most ${variablesBytesMax} bytes` });
+  }
+}

@@ -1,0 +1,45 @@
+import type { Delivery } from "./delivery-plan.ts";
+import type { HostingState } from "./hosting-lifecycle.ts";
+
+/**
+ * A hosted app runs an image on machines that it owns, one for each replica. Each change of the image or of its
+ * settings is a deployment (deployment.ts), which the machines get as a release.
+ */
+export interface HostingSpec {
+  readonly zone: string;
+  readonly planName: string;
+  readonly storageSizeGb: number;
+  readonly storageTier: string;
+  /** Number of machines. */
+  readonly replicas: number;
+  /** Id of the deployment that the app should run. */
+  readonly deploymentId: string;
+  /** Number of the newest deployment. */
+  readonly deploymentNumber: number;
+}
+
+export interface HostingStatus {
+  readonly state: HostingState;
+  readonly since: number;
+  /** The operation in progress; null without one. */
+  readonly operationId: string | null;
+  /** Ids of the app's machines; more than the replicas while one is replaced. */
+  readonly nodeIds: readonly string[];
+  /** Deployment that all machines have served; null before the first one. */
+  readonly servingId: string | null;
+  /** The last deployment that failed; null without one. */
+  readonly failedId: string | null;
+  /** The last delivery to the machines; null before the first one. */
+  readonly delivery: Delivery | null;
+  /** Reason of the state Error, for users; null in other states. */
+  readonly error: string | null;
+  /** Time from which on no machine has been healthy, in milliseconds since 1970; null while one is. */
+  readonly unhealthySince: number | null;
+}
+
+/** The software of an app's machines, as node images name it. */
+export const appSoftware = { name: "app", version: "1" } as const;
+/** Port of a machine's address at which its front accepts requests and passes them to the port of the program. */
+export const frontPort = 8_080;
+/** Term of the tasks for an app's machines: each machine has one owner for its whole life. */
+export const appTerm = 1;

@@ -1,0 +1,163 @@
+import { rm } from "node:fs/promises";
+import { Agent, request } from "node:http";
+import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import type { App, Operation } from "@holdfast/sdk/index.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { asRoot, programDirectory } from "@holdfast/testing/platform/platform-software.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { type AppImages, createAppImages } from "@holdfast/testing/servers/app-images.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+// Hosted apps of a whole installation: images in its registry, containers on machines of its host. There is no
+// ingress: requests go to the port of the machine.
+
+const skipped = asRoot ? await requireRecipes(import.meta.filename, "apps") : "needs root: containers of a machine";
+const withinMs = 240_000;
+const frontPort = 8_080;
+
+interface Answer {
+  readonly release: string;
+  readonly note: string;
+}
+
+describe.skipIf(skipped !== undefined)("a hosted app", () => {
+  let platform: Platform;
+  let directory: string;
+  let images: AppImages;
+  let id: string;
+
+  beforeAll(async () => {
+    directory = programDirectory("holdfast-push");
+    [platform, images] = await Promise.all([startPlatform(), createAppImages(directory)]);
+    await push("1");
+    await push("2");
+  }, 300_000);
+  afterAll(async () => {
+    await platform?.remove();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  async function push(tag: string): Promise<string> {
+    const { api_key_id: username, api_key_secret: password, registry_url: url } = platform.admin;
+    const { organization_id: organization } = expectStatus(
+      await platform.rest.get<{ organization_id: string }>("/me"),
+      200,
+    ).json;
+    const target = { host: new URL(url).host, username, password, authorities: platform.ca };
+    return images.push(target, { repository: `${organization}/shop`, tag }, { NOTE: `image ${tag}` });
+  }
+
+  const get = async () => expectStatus(await platform.rest.get<App>(`/app-services/${id}`), 200).json;
+  const operation = async (operationId: string) =>
+    expectStatus(await platform.rest.get<Operation>(`/operations/${operationId}`), 200).json;
+
+  /** Waits for the end of the operation, which is in the response of the call that requested it. */
+  async function ended(requested: App): Promise<Operation> {
+    const operationId = requested.operation?.id ?? "";
+    const isOver = async () => {
+      const found = await operation(operationId);
+      return found.finished_at === null ? undefined : found;
+    };
+    const describe = async () => JSON.stringify([await operation(operationId), await get()]);
+    return waitUntil("the operation has ended", isOver, { withinMs, everyMs: 250, describe });
+  }
+
+  const machines = async () => {
+    const { machines: all } = await asOperator(platform, FleetService, (fleet) => fleet.listMachines({}));
+    return all.filter(({ ownerKind, ownerId }) => ownerKind === "app" && ownerId === id);
+  };
+
+  function answerOf(address: string, agent: Agent | false = false): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const call = request({ host: address, port: frontPort, path: "/", agent }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part: string) => {
+        text += part;
+      });
+      response.once("end", () =>
+        response.statusCode === 200 ? resolve(JSON.parse(text) as Answer) : reject(new Error(`${response.statusCode}`)),
+      );
+      response.once("error", reject);
+    });
+    call.once("error", reject);
+    call.end();
+    return promise;
+  }
+
+  test("POST with an image ends Running, and the container answers at the port of its machine", async () => {
+    const response = await platform.rest.post<App>("/app-services", {
+      name: "shop",
+      image_ref: "shop:1",
+      health_check_path: "/health",
+      env: { RELEASE: "first" },
+      secret_env: { TOKEN: "hidden-value" },
+    });
+    const created = expectStatus(response, 202).json;
+    id = created.id;
+    expect(created).toMatchObject({
+      hosting: "platform",
+      status: "Pending",
+      operation: { type: "create" },
+      hosted: { image_ref: "shop:1", port: 8_080, replicas: 1, secret_env_names: ["TOKEN"], serves_newest: false },
+    });
+    expect(response.text).not.toContain("hidden-value");
+    expect(await ended(created)).toMatchObject({ status: "completed", progress_pct: 100 });
+    const app = await get();
+    expect(app).toMatchObject({ status: "Running", operation: null, hosted: { serves_newest: true, reason: null } });
+    expect(app.hosted?.image_digest).toMatch(/^sha256:/);
+    const [machine] = await machines();
+    expect(await answerOf(machine?.address ?? "")).toMatchObject({ release: "first", note: "image 1" });
+  }, 300_000);
+
+  test("another image replaces it without a failed request", async () => {
+    const [machine] = await machines();
+    const address = machine?.address ?? "";
+    const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+    const replaced = new AbortController();
+    const counts = { failed: 0, "image 1": 0, "image 2": 0 };
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!replaced.signal.aborted) {
+        const answer = await answerOf(address, agent).catch(() => undefined);
+        if (answer?.note === "image 1" || answer?.note === "image 2") counts[answer.note] += 1;
+        else counts.failed += 1;
+      }
+    });
+    const changed = expectStatus(
+      await platform.rest.patch<App>(`/app-services/${id}`, { image_ref: "shop:2" }),
+      202,
+    ).json;
+    const busy = await platform.rest.patch(`/app-services/${id}`, { port: 8_081 });
+    expect(busy).toMatchObject({ status: 409, json: { code: "operation_in_progress" } });
+    expect(await ended(changed)).toMatchObject({ type: "deploy", status: "completed" });
+    expect(await answerOf(address)).toMatchObject({ release: "first", note: "image 2" });
+    replaced.abort();
+    await Promise.all(clients);
+    agent.destroy();
+    expect(counts.failed).toBe(0);
+    expect(counts["image 1"]).toBeGreaterThan(0);
+  }, 300_000);
+
+  test("a release that does not start leaves the one before serving, with its last lines", async () => {
+    const changed = expectStatus(
+      await platform.rest.patch<App>(`/app-services/${id}`, { env: { ENDS: "3" } }),
+      202,
+    ).json;
+    const reason = "The program ended before it was ready, with the exit code 3.";
+    expect(await ended(changed)).toMatchObject({ status: "failed", error: { code: "deploy_failed", message: reason } });
+    const app = await get();
+    expect(app).toMatchObject({ status: "Running", hosted: { serves_newest: false, reason } });
+    expect(app.hosted?.last_lines).toEqual(Array.from({ length: 20 }, (_, n) => `line ${n + 11}`));
+    const [machine] = await machines();
+    expect(await answerOf(machine?.address ?? "")).toMatchObject({ release: "first", note: "image 2" });
+  }, 300_000);
+
+  test("an app is deleted with its machines", async () => {
+    expectStatus(await platform.rest.delete(`/app-services/${id}`), 204);
+    const isDeleted = async () => (await platform.rest.get(`/app-services/${id}`)).status === 404;
+    await waitUntil("the app is deleted", isDeleted, { withinMs, everyMs: 250 });
+    expect(await machines()).toEqual([]);
+  }, 300_000);
+});
