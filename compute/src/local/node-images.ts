@@ -1,7 +1,15 @@
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import { type Program, type RecipeName, recipeNames, recipeOf, recipes, softwareOf } from "@holdfast/image/catalog.ts";
+import {
+  appProgram,
+  type Program,
+  type RecipeName,
+  recipeNames,
+  recipeOf,
+  recipes,
+  softwareOf,
+} from "@holdfast/image/catalog.ts";
 import { findHostEngines } from "@holdfast/image/platform-program.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
@@ -176,9 +184,10 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
       recipeNames
         // A version that several recipes have is offered once.
         .flatMap((recipe) => recipes[recipe].software.filter((each) => recipeOf(each.program, each.version) === recipe))
-        .filter(({ program }) => isEngine(program))
+        .filter(({ program }) => isEngine(program) || program === appProgram)
         .map(({ program: engine, version }): ImageFacts => {
-          const reason = refusalOf(engine, version);
+          const reason =
+            engine === appProgram && abilities.isolation !== "root" ? needsRoot : refusalOf(engine, version);
           if (reason !== undefined) return { engine, version, available: false, reason };
           const recipe = abilities.isolation === "none" ? undefined : recipeOf(engine, version);
           const image = recipe && findImage(imagesDir, recipe);
@@ -194,6 +203,8 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
         }),
   };
 }
+
+const needsRoot = "containers of apps need a host program that runs as root";
 
 /** True for an engine, false for a program of the platform itself. */
 function isEngine(program: string): boolean {
