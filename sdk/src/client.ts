@@ -1,14 +1,13 @@
-import type { AuditLogEntry, Catalog, ManagedService, Me, Operation, ServiceStatus } from "./responses.ts";
-import type { AuditFilter } from "./requests.ts";
 import { Alerts, Channels } from "./alerts.ts";
+import { Apps } from "./apps.ts";
 import { Backups } from "./backups.ts";
 import { Databases, DatabaseUsers } from "./databases.ts";
 import { Events } from "./events.ts";
 import { Exports } from "./exports.ts";
 import { Files } from "./files.ts";
+import { Inference } from "./inference.ts";
 import {
   ApiKeys,
-  Apps,
   Auth,
   Configurations,
   ConsumerGroups,
@@ -22,18 +21,19 @@ import {
 } from "./methods.ts";
 import { ServiceMetrics } from "./metrics.ts";
 import { Nodes } from "./nodes.ts";
-import { Inference } from "./inference.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
 import { Pipelines } from "./pipelines.ts";
 import { Projects } from "./projects.ts";
 import { Queries } from "./queries.ts";
+import { Queues } from "./queues.ts";
+import type { AuditFilter } from "./requests.ts";
+import type { AuditLogEntry, Catalog, ManagedService, Me, Operation, ServiceStatus } from "./responses.ts";
 import { ServiceHealth } from "./service-health.ts";
 import { Services } from "./services.ts";
-import { Queues } from "./queues.ts";
 import { Stacks } from "./stacks.ts";
 import { type CallOptions, createTransport, type TransportOptions } from "./transport.ts";
 import { Users } from "./users.ts";
-import { type DeletedTarget, waitFor, waitForOperation, type OperationWaitOptions, type WaitOptions } from "./wait.ts";
+import { type DeletedTarget, type OperationWaitOptions, type WaitOptions, waitFor, waitForOperation } from "./wait.ts";
 import { Webhooks } from "./webhooks.ts";
 
 /**

@@ -1,6 +1,5 @@
-export type * from "./responses.ts";
-export type * from "./requests.ts";
 export type { Alerts, Channels } from "./alerts.ts";
+export type { Apps } from "./apps.ts";
 export type { Backups } from "./backups.ts";
 export { type Client, createClient } from "./client.ts";
 export type { Databases, DatabaseUsers } from "./databases.ts";
@@ -11,7 +10,6 @@ export type { ExportFilter, Exports } from "./exports.ts";
 export type { Files } from "./files.ts";
 export type {
   ApiKeys,
-  Apps,
   Auth,
   Configurations,
   ConsumerGroups,
@@ -29,8 +27,10 @@ export type { List, ListOptions, Page } from "./pages.ts";
 export type { Pipelines } from "./pipelines.ts";
 export { DeploymentFailed, type DeploymentWaitOptions, type ProjectDescriptor, type Projects } from "./projects.ts";
 export type { Queries } from "./queries.ts";
-export type { ServiceHealth } from "./service-health.ts";
 export type { Queues } from "./queues.ts";
+export type * from "./requests.ts";
+export type * from "./responses.ts";
+export type { ServiceHealth } from "./service-health.ts";
 export type { LogPage, Services, Verb } from "./services.ts";
 export { MigrationFailed, StackFailed, type Stacks } from "./stacks.ts";
 export type { CallOptions, Credentials, TransportOptions } from "./transport.ts";

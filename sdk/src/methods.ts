@@ -208,7 +208,7 @@ export class ApiKeys extends ApiMethods {
 }
 
 /** Apps of the organization, with their attached databases and files services. */
-export class Apps extends ApiMethods {
+export class AppMethods extends ApiMethods {
   /**
    * Creates an app. With `image_ref` it runs on machines of the platform: the response is 202, and the operation ends
    * once the app serves. Without it the app runs outside of the platform, and its status is Running immediately. 409
@@ -232,14 +232,6 @@ export class Apps extends ApiMethods {
    */
   update(appId: string, body: AppChange, options?: CallOptions): Promise<App> {
     return this.transport.request("PATCH", pathOf("app-services", appId), { ...options, body });
-  }
-
-  /**
-   * Deletes an app and its sign-in; the end users stay in the attached database. The machines of a hosted app are
-   * deleted next, and the app is listed until then.
-   */
-  delete(appId: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("DELETE", pathOf("app-services", appId), { ...options, absentIsSuccess: true });
   }
 
   /**

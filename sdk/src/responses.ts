@@ -233,6 +233,13 @@ export interface AppAuth {
   readonly updated_at: string;
 }
 
+/** An app that is being deleted. */
+export interface AppDeletion {
+  readonly id: string;
+  /** The operation in progress; null if the app is deleted. */
+  readonly operation: Operation | null;
+}
+
 /** A domain of an app. */
 export interface AppDomain {
   readonly id: string;

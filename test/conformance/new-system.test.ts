@@ -260,10 +260,10 @@ test("the process of a data plane follows the feed of the new system", async () 
 
 test("the system contributes to points beside services, and a key is contributed once", async () => {
   expect(contributed).toEqual({
-    subjects: ["managed-service", "note"],
-    owners: ["managed-service", "files-service", "drill", "note"],
+    subjects: ["managed-service", "app", "note"],
+    owners: ["managed-service", "files-service", "drill", "app", "note"],
     resources: ["managed-service", "note"],
-    policies: ["managed-service", "note"],
+    policies: ["managed-service", "app", "note"],
     grants: ["managed-service", "drill", "note"],
     feeds: ["issuer", "registry", "inference", "note"],
     names: ["registry", "inference", "note"],

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import type { App, Operation } from "@holdfast/sdk/index.ts";
+import type { App, AppDeletion, Operation } from "@holdfast/sdk/index.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
@@ -155,9 +155,11 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
   }, 300_000);
 
   test("an app is deleted with its machines", async () => {
-    expectStatus(await platform.rest.delete(`/app-services/${id}`), 204);
+    const deletion = expectStatus(await platform.rest.delete<AppDeletion>(`/app-services/${id}`), 202).json;
+    expect(deletion).toMatchObject({ id, operation: { type: "delete" } });
     const isDeleted = async () => (await platform.rest.get(`/app-services/${id}`)).status === 404;
     await waitUntil("the app is deleted", isDeleted, { withinMs, everyMs: 250 });
     expect(await machines()).toEqual([]);
+    expect(await operation(deletion.operation?.id ?? "")).toMatchObject({ status: "completed", progress_pct: 100 });
   }, 300_000);
 });

@@ -1,44 +1,45 @@
 import { organizationKind } from "#access/organization/organization.ts";
 import { quotasPart } from "#access/organization/quotas.ts";
-import { egressPart } from "#egress-system.ts";
 import { offersPart } from "#catalog/catalog-api.ts";
+import { egressPart } from "#egress-system.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
-import { operationTypes } from "#operation/operation-definition.ts";
 import { operationKind } from "#operation/operation.ts";
+import { operationTypes } from "#operation/operation-definition.ts";
 import { operationPart } from "#operation/operation-system.ts";
 import { databaseUserKind } from "#services/contents/user/database-user.ts";
 import { createFilesKeyChanges } from "#services/files/files-key-changes.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { createServiceAccess, serviceAccessPart } from "#services/service/service-access.ts";
+import { type AppObject, appKind } from "./app/app.ts";
 import { createAppAccess } from "./app/app-access.ts";
 import { createAppApi } from "./app/app-api.ts";
-import { appKind } from "./app/app.ts";
+import { endAttachment } from "./app/attachments.ts";
 import { createTxtLookup } from "./app/domain-record.ts";
-import { type AppSettings, appSettings, contributeIssuerFeed } from "./issuer-feed.ts";
+import { appSchemaRules } from "./app-schema-rules.ts";
+import { authKind, isEnabled } from "./auth/auth.ts";
 import { createAuthAccess } from "./auth/auth-access.ts";
 import { createAuthApi } from "./auth/auth-api.ts";
 import { authEventDefinitions } from "./auth/auth-events.ts";
 import { createAuthWork, grantsAccess, withAccess } from "./auth/auth-reconciler.ts";
-import { createAuthRequestWork } from "./auth/auth-request-reconciler.ts";
 import { authRequestKind, authTaskSources } from "./auth/auth-request.ts";
+import { createAuthRequestWork } from "./auth/auth-request-reconciler.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
-import { authKind, isEnabled } from "./auth/auth.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
-import { contributeRegistry, type RegistrySettings, registrySettings } from "./registry/contribute-registry.ts";
 import { contributeHosting } from "./hosting/contribute-hosting.ts";
 import { deploymentKind } from "./hosting/deployment.ts";
 import { createHostingCommands } from "./hosting/hosting-commands.ts";
 import { hostingEventDefinitions } from "./hosting/hosting-events.ts";
 import { hostingOperations } from "./hosting/hosting-operations.ts";
 import { createHostingWork } from "./hosting/hosting-reconciler.ts";
-import { appSchemaRules } from "./app-schema-rules.ts";
-import type { Changes } from "#kernel/store/unit-of-work.ts";
+import { type AppSettings, appSettings, contributeIssuerFeed } from "./issuer-feed.ts";
+import { contributeRegistry, type RegistrySettings, registrySettings } from "./registry/contribute-registry.ts";
 
 /**
  * Apps of organizations, and the sign-in of their end users. An app has attached databases, one of which stores its
@@ -106,6 +107,12 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
     registry: { address: settings.registryAddress, authorities: () => authority.trustBundle },
   };
 
+  const keys = createFilesKeyChanges({ ...kernel, users });
+  async function removeRest(unit: Changes, app: AppObject, signal: AbortSignal): Promise<void> {
+    for (const attachment of app.spec.attachments) await endAttachment(unit, attachment, { services, keys });
+    await removeSignIn(unit, app.metadata.id, signal);
+  }
+
   async function removeSignIn(unit: Changes, appId: string, signal: AbortSignal): Promise<void> {
     const auth = await auths.getCurrent(appId, signal);
     if (auth === undefined) return;
@@ -136,11 +143,11 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
         serviceAccess: use(serviceAccessPart),
         filesAccess: createServiceAccess({ services, operations: collections.open(operationKind), family: "files" }),
         users,
-        keys: createFilesKeyChanges({ ...kernel, users }),
+        keys,
         isInUse,
         isIssuer,
         lookUpTxt: createTxtLookup(domainServers),
-        removeSignIn,
+        removeRest,
       }),
       createAuthApi({
         ...all,
@@ -159,7 +166,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
         trust: () => authority.trustBundle,
       }),
       createAuthRequestWork(all),
-      createHostingWork({ ...hosting, removeRest: removeSignIn }),
+      createHostingWork({ ...hosting, removeRest }),
     ],
   };
 }

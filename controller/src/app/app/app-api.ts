@@ -1,6 +1,7 @@
+import { create } from "@bufbuild/protobuf";
 import { type ServedService, serve } from "@holdfast/common/call.ts";
-import { invalid } from "@holdfast/common/errors.ts";
-import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { AppDeletionSchema, AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
 import type { Organization } from "#access/organization/organization.ts";
@@ -9,13 +10,14 @@ import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
-import { appKind, type AppObject } from "./app.ts";
-import { appMessage } from "./app-message.ts";
-import type { ChangeApp } from "./app-access.ts";
-import { type AttachmentsDeps, createAttachments } from "./attachments.ts";
+import { operationMessage } from "#operation/operation-message.ts";
 import { isHosted } from "../hosting/hosted-app.ts";
 import type { HostingCommands } from "../hosting/hosting-commands.ts";
 import { deployedFields } from "../hosting/hosting-request.ts";
+import { type AppObject, appKind } from "./app.ts";
+import type { ChangeApp } from "./app-access.ts";
+import { appMessage } from "./app-message.ts";
+import { type AttachmentsDeps, attachmentHandlers } from "./attachments.ts";
 import { exactUrlFaults } from "./checked-url.ts";
 import { type DomainApiDeps, domainHandlers } from "./domain-api.ts";
 
@@ -26,8 +28,8 @@ export interface AppApiDeps
   readonly organizations: Pick<Collection<Organization>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly hosting: HostingCommands;
-  /** Removes the app's sign-in in the unit of work that deletes the app. */
-  readonly removeSignIn: (unit: Changes, appId: string, signal: AbortSignal) => Promise<void>;
+  /** Removes the app's sign-in, and what its attachments have, in the unit of work that deletes the app. */
+  readonly removeRest: (unit: Changes, app: AppObject, signal: AbortSignal) => Promise<void>;
   readonly cursors: Cursors;
 }
 
@@ -38,8 +40,6 @@ export function createAppApi(deps: AppApiDeps): ServedService {
   const { apps, access, services, clock, cursors, hosting } = deps;
   const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
   const message = (app: AppObject) => appMessage(app, { isRunning, ...hosting });
-
-  const attachments = createAttachments({ ...deps, isRunning });
 
   const change: ChangeApp = (appId, call, { action, detail }, edit, response) =>
     mutate(deps, call, { action, kind, visibleIn: [apps] }, async (unit) => {
@@ -55,7 +55,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
 
   return serve(AppService, {
     ...domainHandlers({ ...deps, change }),
-    ...attachments.handlers,
+    ...attachmentHandlers({ ...deps, isRunning }),
 
     createApp: (request, call) => {
       requireUnlimited(call);
@@ -109,22 +109,22 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       });
     },
 
-    deleteApp: ({ appId }, call) =>
-      mutate(deps, call, { action: "app.delete", kind, visibleIn: [apps, deps.services, deps.users] }, async (unit) => {
-        const app = await access.getCurrent(appId, call);
-        const { organizationId, name } = app.object.metadata;
-        if (isHosted(app.object)) {
-          if (app.object.metadata.deletionRequestedAt !== undefined) return { unchanged: {} };
-          const metadata = { ...nextMetadata(app.object.metadata, clock.now()), deletionRequestedAt: clock.now() };
-          unit.update(appKind, app, { ...app.object, metadata });
-          return { id: appId, result: {} };
+    deleteApp: ({ appId: id }, call) => {
+      const visibleIn = [apps, deps.services, deps.users, ...hosting.visibleIn];
+      return mutate(deps, call, { action: "app.delete", kind, visibleIn }, async (unit) => {
+        const app = await access.getCurrent(id, call);
+        const { object } = app;
+        if (isHosted(object)) {
+          const { isRequested, operation } = await hosting.deleted(unit, { ...app, object }, call.signal);
+          const response = create(AppDeletionSchema, { id, operation: operationMessage(operation) });
+          return isRequested ? { unchanged: response } : { id, response };
         }
-        await deps.removeSignIn(unit, appId, call.signal);
-        for (const attachment of app.object.spec.attachments) await attachments.end(unit, attachment);
+        await deps.removeRest(unit, object, call.signal);
         unit.remove(appKind, app);
-        unit.releaseName(appKind, organizationId, name);
-        return { id: appId, result: {} };
-      }),
+        unit.releaseName(appKind, object.metadata.organizationId, object.metadata.name);
+        return { id, response: create(AppDeletionSchema, { id }) };
+      });
+    },
   });
 }
 

@@ -1,11 +1,11 @@
 import type { Call, Handlers } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { AppService, CreateAttachmentRequest } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { FilesAccess } from "@holdfast/proto/holdfast/v1/files_pb.ts";
 import { requireScope } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
-import type { Clock } from "@holdfast/common/clock.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { Changes, UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -15,9 +15,9 @@ import { type FilesKeyChanges, type FilesKeyPair, keyOfConsumer } from "#service
 import { filesVariables, prefixOf } from "#services/resource-kind/environment-of.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
+import { type AppObject, type AttachmentSpec, appKind, attachmentsMax } from "./app.ts";
 import type { AppAccess } from "./app-access.ts";
 import { attachmentMessage, type IsRunning } from "./app-message.ts";
-import { appKind, type AppObject, attachmentsMax, type AttachmentSpec } from "./app.ts";
 
 export interface AttachmentsDeps {
   readonly begin: () => UnitOfWork;
@@ -37,10 +37,16 @@ export interface AttachmentsDeps {
   readonly newId: () => string;
 }
 
-export interface Attachments {
-  readonly handlers: Pick<Handlers<typeof AppService>, "createAttachment" | "deleteAttachment">;
-  /** Ends what belongs to an attachment, the key of a files service, in the unit of work that removes it. */
-  end(unit: Changes, attachment: AttachmentSpec): Promise<void>;
+/** Ends what belongs to an attachment, the key of a files service, in the unit of work that removes it. */
+export async function endAttachment(
+  unit: Changes,
+  { id, serviceId, files }: AttachmentSpec,
+  { services, keys }: Pick<AttachmentsDeps, "keys"> & { readonly services: Pick<AttachmentsDeps["services"], "get"> },
+): Promise<void> {
+  const service = services.get(serviceId);
+  if (files === undefined || service === undefined || service.object.metadata.deletionRequestedAt !== undefined) return;
+  const key = keyOfConsumer(await keys.keysOf(service), id);
+  if (key !== undefined) keys.remove(unit, service, key);
 }
 
 /** An attachment that a unit of work adds, with the variables that its response shows. */
@@ -53,7 +59,9 @@ interface NewAttachment {
  * Attachments of apps. An attached files service has a separate key for the app, which is created and ends in the
  * transaction that attaches and detaches it.
  */
-export function createAttachments(deps: AttachmentsDeps): Attachments {
+export function attachmentHandlers(
+  deps: AttachmentsDeps,
+): Pick<Handlers<typeof AppService>, "createAttachment" | "deleteAttachment"> {
   const { access, services, keys, isRunning } = deps;
   const kind = appKind.name;
   const visibleIn = [deps.apps, deps.services, deps.users];
@@ -124,14 +132,6 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
     return key && { service: service.object, pair: { key, secret: keys.secretOf(key) } };
   }
 
-  async function end(unit: Changes, { id, serviceId, files }: AttachmentSpec): Promise<void> {
-    const service = services.get(serviceId);
-    if (files === undefined || service === undefined || service.object.metadata.deletionRequestedAt !== undefined)
-      return;
-    const key = keyOfConsumer(await keys.keysOf(service), id);
-    if (key !== undefined) keys.remove(unit, service, key);
-  }
-
   function replace(unit: Changes, app: Stored<AppObject>, attachments: readonly AttachmentSpec[]): void {
     const { metadata, spec } = app.object;
     const after = { ...app.object, metadata: nextMetadata(metadata, deps.clock.now()), spec: { ...spec, attachments } };
@@ -139,40 +139,37 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
   }
 
   return {
-    end,
-    handlers: {
-      createAttachment: (request, call) =>
-        mutate(deps, call, { action: "app.attach", kind, visibleIn }, async (unit) => {
-          const { appId, serviceId } = request;
-          const app = await access.getCurrent(appId, call);
-          const files = deps.filesAccess.find(serviceId, call);
-          const { attachment, variables } =
-            files === undefined
-              ? databaseAttachment(request, call, app.object)
-              : await filesAttachment(unit, request, call, app.object, files);
-          replace(unit, app, [...app.object.spec.attachments, attachment]);
-          return { id: appId, response: attachmentMessage(appId, attachment, isRunning, variables) };
-        }),
+    createAttachment: (request, call) =>
+      mutate(deps, call, { action: "app.attach", kind, visibleIn }, async (unit) => {
+        const { appId, serviceId } = request;
+        const app = await access.getCurrent(appId, call);
+        const files = deps.filesAccess.find(serviceId, call);
+        const { attachment, variables } =
+          files === undefined
+            ? databaseAttachment(request, call, app.object)
+            : await filesAttachment(unit, request, call, app.object, files);
+        replace(unit, app, [...app.object.spec.attachments, attachment]);
+        return { id: appId, response: attachmentMessage(appId, attachment, isRunning, variables) };
+      }),
 
-      deleteAttachment: ({ appId, attachmentId }, call) =>
-        mutate(deps, call, { action: "app.detach", kind, visibleIn }, async (unit) => {
-          const app = await access.getCurrent(appId, call);
-          const { attachments } = app.object.spec;
-          const removed = attachments.find(({ id }) => id === attachmentId);
-          if (removed === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The app has no such attachment.");
-          if (deps.isInUse(appId, attachmentId))
-            throw new HoldfastError(
-              "ATTACHMENT_IN_USE",
-              "The app's users are in this database. Disable its sign-in first.",
-            );
-          await end(unit, removed);
-          replace(
-            unit,
-            app,
-            attachments.filter(({ id }) => id !== attachmentId),
+    deleteAttachment: ({ appId, attachmentId }, call) =>
+      mutate(deps, call, { action: "app.detach", kind, visibleIn }, async (unit) => {
+        const app = await access.getCurrent(appId, call);
+        const { attachments } = app.object.spec;
+        const removed = attachments.find(({ id }) => id === attachmentId);
+        if (removed === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The app has no such attachment.");
+        if (deps.isInUse(appId, attachmentId))
+          throw new HoldfastError(
+            "ATTACHMENT_IN_USE",
+            "The app's users are in this database. Disable its sign-in first.",
           );
-          return { id: appId, result: {} };
-        }),
-    },
+        await endAttachment(unit, removed, deps);
+        replace(
+          unit,
+          app,
+          attachments.filter(({ id }) => id !== attachmentId),
+        );
+        return { id: appId, result: {} };
+      }),
   };
 }

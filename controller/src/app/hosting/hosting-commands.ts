@@ -5,13 +5,14 @@ import type { CatalogData } from "#catalog/catalog.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
+import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
-import { findOperation } from "#operation/find-operation.ts";
-import { isFinished, type OperationObject, operationKind } from "#operation/operation.ts";
+import { canceled, findOperation, isFinished, type OperationObject, operationKind } from "#operation/operation.ts";
+import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
-import type { AppObject } from "../app/app.ts";
+import { type AppObject, appKind } from "../app/app.ts";
 import { type DeploymentObject, deploymentKind } from "./deployment.ts";
-import { isHosted } from "./hosted-app.ts";
+import { type HostedApp, isHosted } from "./hosted-app.ts";
 import { hostingOperations } from "./hosting-operations.ts";
 import {
   changedSettings,
@@ -43,6 +44,14 @@ export interface HostingCommands {
   added(request: CreateAppRequest): ((unit: Changes, app: AppObject) => Deployed) | undefined;
   /** Adds a deployment to the unit of work. Throws APP_NOT_HOSTED, OPERATION_IN_PROGRESS and INVALID_REQUEST. */
   deployed(unit: Changes, app: AppObject, request: UpdateAppRequest, signal: AbortSignal): Promise<Deployed>;
+  /** Requests the deletion of an app in the unit of work, and cancels its operation in progress. */
+  deleted(unit: Changes, app: Stored<HostedApp>, signal: AbortSignal): Promise<RequestedDeletion>;
+}
+
+interface RequestedDeletion {
+  /** True if an earlier call has requested it: the unit of work is empty. */
+  readonly isRequested: boolean;
+  readonly operation: OperationObject;
 }
 
 export interface HostingCommandsDeps {
@@ -112,6 +121,26 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
       const settings = changedSettings(before.object.spec.settings, request, fields, contextOf(app));
       const ids = { deploymentId: newId(), operationId: newId() };
       return add(unit, withDeployment(app, { ...ids, type: hostingOperations.deploy, settings, now: clock.now() }));
+    },
+
+    async deleted(unit, app, signal) {
+      const { metadata, status } = app.object;
+      const { id, organizationId } = metadata;
+      const current = await findOperation(operations, status.hosting.operationId, signal);
+      if (metadata.deletionRequestedAt !== undefined && current !== undefined)
+        return { isRequested: true, operation: current.object };
+      const now = clock.now();
+      if (current !== undefined && !isFinished(current.object))
+        unit.update(operationKind, current, canceled(current.object, now));
+      const subject = { kind: appKind.name, id };
+      const operation = newOperation({ id: newId(), subject, organizationId, type: serviceOperations.delete, now });
+      unit.create(operationKind, operation);
+      unit.update(appKind, app, {
+        ...app.object,
+        metadata: { ...nextMetadata(metadata, now), deletionRequestedAt: metadata.deletionRequestedAt ?? now },
+        status: { hosting: { ...status.hosting, operationId: operation.metadata.id } },
+      });
+      return { isRequested: false, operation };
     },
   };
 }

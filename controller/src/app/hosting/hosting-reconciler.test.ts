@@ -15,8 +15,8 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import type { Fleet } from "#fleet/fleet.ts";
-import { hostKind, type HostObject } from "#fleet/host/host.ts";
-import { machineKind, type MachineObject } from "#fleet/machine/machine.ts";
+import { type HostObject, hostKind } from "#fleet/host/host.ts";
+import { type MachineObject, machineKind } from "#fleet/machine/machine.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
@@ -24,9 +24,9 @@ import { type OperationObject, operationKind } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import { type DeploymentObject, deploymentKind } from "./deployment.ts";
 import { type HostedApp, isHosted } from "./hosted-app.ts";
+import { appSoftware } from "./hosting.ts";
 import { createHostingCommands } from "./hosting-commands.ts";
 import { createHostingWork } from "./hosting-reconciler.ts";
-import { appSoftware } from "./hosting.ts";
 
 // The reconciler over a real store. The machines' agents are reports that the test sets, and the registry is a server
 // that has the images of a table; test/system/app-hosting.long.test.ts has the real ones.
@@ -39,6 +39,7 @@ const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(3
 const sessions = new Set<string>();
 const reports = new Map<string, MessageInitShape<typeof InstanceObservationSchema>>();
 const delivered: string[] = [];
+const ended: string[] = [];
 let offsetMs = 0;
 const clock = { ...systemClock, now: () => Date.now() + offsetMs };
 
@@ -120,7 +121,7 @@ beforeAll(async () => {
     log: silentLog,
   };
   commands = createHostingCommands(deps);
-  work = createHostingWork({ ...deps, removeRest: async () => {} });
+  work = createHostingWork({ ...deps, removeRest: async (_, { metadata }) => void ended.push(metadata.id) });
 });
 afterAll(async () => {
   for (const each of [apps, deployments, machines, operations, hosts]) each?.close();
@@ -169,6 +170,15 @@ async function change(fields: MessageInitShape<typeof UpdateAppRequestSchema>, p
   unit.update(appKind, before, deployed.app);
   await visible(await unit.commit());
   return app().spec.hosting.deploymentId;
+}
+
+async function requestDeletion() {
+  const stored = await apps.getCurrent(id, signal);
+  if (stored === undefined) throw new Error("there is no app");
+  const unit = scenario.begin();
+  const requested = await commands.deleted(unit, { ...stored, object: app() }, signal);
+  if (!requested.isRequested) await visible(await unit.commit());
+  return requested;
 }
 
 async function visible(revision: bigint): Promise<void> {
@@ -270,13 +280,12 @@ test("an image that the registry does not get within a minute fails its deployme
 });
 
 test("a deletion removes the machines, then the app with its deployments and its name", async () => {
-  const stored = apps.get(id);
-  if (stored === undefined) throw new Error("there is no app");
-  const unit = scenario.begin();
-  const metadata = { ...stored.object.metadata, deletionRequestedAt: clock.now() };
-  unit.update(appKind, stored, { ...stored.object, metadata });
-  await visible(await unit.commit());
+  const requested = await requestDeletion();
+  expect(requested).toMatchObject({ isRequested: false, operation: { spec: { type: "delete" } } });
   await converge();
+  expect(newestOperation()?.status).toMatchObject({ state: "running", step: "DeleteMachines" });
+  const { operation } = await requestDeletion();
+  expect(operation.metadata.id).toBe(requested.operation.metadata.id);
   const [machine] = [...machines.values()];
   if (machine === undefined) throw new Error("there is no machine");
   expect(machine.object.metadata.deletionRequestedAt).toBeGreaterThan(0);
@@ -286,6 +295,8 @@ test("a deletion removes the machines, then the app with its deployments and its
   await machines.untilRevision(await removed.commit(), 5_000);
   await converge();
   expect([apps.size, deployments.size]).toEqual([0, 0]);
+  expect(newestOperation()?.status.state).toBe("completed");
+  expect(ended).toEqual([id]);
   const again = scenario.begin();
   again.claimName(appKind, organizationId, "shop", uuidv7());
   await expect(again.commit()).resolves.toBeGreaterThan(0n);

@@ -11,11 +11,10 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { findOperation } from "#operation/find-operation.ts";
 import {
-  canceled,
   completed,
   failed,
+  findOperation,
   isFinished,
   type OperationObject,
   operationKind,
@@ -25,8 +24,8 @@ import { type AppObject, appKind } from "../app/app.ts";
 import { createAppNodes, newAppMachine } from "./app-nodes.ts";
 import { type AppWorkloadDeps, appWorkload } from "./app-workload.ts";
 import { appOfDeployment, type DeploymentObject, deploymentKind, finishedDeployment } from "./deployment.ts";
-import { supersededDeployments } from "./deployment-retention.ts";
 import { type DeploymentImage, imageOfDeployment } from "./deployment-image.ts";
+import { supersededDeployments } from "./deployment-retention.ts";
 import { type HostedApp, isHosted } from "./hosted-app.ts";
 import { hostingEvent } from "./hosting-events.ts";
 import { type HostingPlan, type ObservedNode, planHosting } from "./hosting-plan.ts";
@@ -39,7 +38,7 @@ export interface HostingWorkDeps extends AppWorkloadDeps, Pick<FleetSystem, "mac
   readonly operations: Collection<OperationObject>;
   readonly catalog: CatalogData;
   /** Removes what other parts of the app's system have of a deleted app, in the unit of work that deletes it. */
-  readonly removeRest: (unit: UnitOfWork, appId: string, signal: AbortSignal) => Promise<void>;
+  readonly removeRest: (unit: UnitOfWork, app: AppObject, signal: AbortSignal) => Promise<void>;
   readonly begin: () => UnitOfWork;
   readonly newId: () => string;
   readonly clock: Clock;
@@ -88,16 +87,20 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
   async function remove(app: Stored<HostedApp>, signal: AbortSignal): Promise<ReconcileOutcome> {
     const { id, organizationId, name } = app.object.metadata;
     const found = machinesOf(id);
+    const operation = await findOperation(operations, app.object.status.hosting.operationId, signal);
+    const isInProgress = operation !== undefined && !isFinished(operation.object);
     const unit = begin();
-    if (requestDeletion(unit, found)) return commit(unit, signal);
+    if (requestDeletion(unit, found)) {
+      const progress = { step: "DeleteMachines", progressPct: 10, mark: `${found.length} machines` };
+      if (isInProgress) unit.update(operationKind, operation, progressed(operation.object, progress, clock.now()));
+      return commit(unit, signal);
+    }
     if (found.length > 0) return again(recheckMs, "its machines are being deleted");
-    await deps.removeRest(unit, id, signal);
+    await deps.removeRest(unit, app.object, signal);
     for (const each of deployments.by(appOfDeployment, id)) unit.remove(deploymentKind, each);
     unit.remove(appKind, app);
     unit.releaseName(appKind, organizationId, name);
-    const operation = await findOperation(operations, app.object.status.hosting.operationId, signal);
-    if (operation !== undefined && !isFinished(operation.object))
-      unit.update(operationKind, operation, canceled(operation.object, clock.now()));
+    if (isInProgress) unit.update(operationKind, operation, completed(operation.object, clock.now()));
     log.info("app deleted", { app: id });
     return commit(unit, signal);
   }
