@@ -16,7 +16,7 @@ const orders = [
       ["image", "https", "egress", "feed", "tds"],
       ["compute"],
       ["gateway"],
-      ["controller", "agent", "dns", "host", "inference", "issuer", "registry", "store"],
+      ["controller", "agent", "dns", "host", "inference", "ingress", "issuer", "registry", "store"],
       ["local"],
       ["cli"],
     ],

@@ -6,6 +6,7 @@ import { settings as hostSettings } from "../../host/src/config.ts";
 import { inferenceSettings } from "../../inference/src/config.ts";
 import { issuerSettings } from "../../issuer/src/config.ts";
 import { acmeSettings } from "../../local/src/acme/config.ts";
+import { ingressSettings } from "../../ingress/src/config.ts";
 import { registrySettings } from "../../registry/src/config.ts";
 import { storeSettings } from "../../store/src/config.ts";
 import { link, type Pages, table } from "./pages.ts";
@@ -67,6 +68,12 @@ function settingsGroups(): Group[] {
       process: "inference",
       about: "Settings of the inference proxy.",
       settings: Object.values(inferenceSettings),
+    },
+    {
+      name: "ingress",
+      process: "ingress",
+      about: "Settings of the ingress of hosted apps.",
+      settings: Object.values(ingressSettings),
     },
     {
       name: "registry",

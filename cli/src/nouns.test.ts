@@ -40,9 +40,11 @@ describe("every command", () => {
         options.some((option) => (option.required || option.optional) && secret.test(option.flags)) ||
         registeredArguments.some((argument) => secret.test(argument.name())),
     );
-    // tokens delete takes a token's id; the others take a number of tokens.
+    // tokens delete takes a token's id, apps take names of secret variables; the others take a number of tokens.
     expect(taking.map(pathOf).toSorted()).toEqual([
       "holdfast admin orgs quota",
+      "holdfast apps create",
+      "holdfast apps deploy",
       "holdfast inference keys create",
       "holdfast inference keys update",
       "holdfast inference try",

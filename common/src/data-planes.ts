@@ -11,6 +11,7 @@ export const dataPlanes = {
   store: { certificateNames: [storeName] },
   inference: { certificateNames: ["localhost"] },
   registry: { certificateNames: ["localhost"] },
+  ingress: { certificateNames: ["localhost"] },
 } as const satisfies Record<string, { readonly certificateNames: readonly string[] }>;
 
 export type DataPlaneName = keyof typeof dataPlanes;
@@ -34,6 +35,8 @@ export interface DataPlane {
   readonly listensOnUdp: boolean;
   /** Time in milliseconds for an orderly stop before it is killed. */
   readonly graceMs: number;
+  /** Number of its program of another author among those of data planes, which gives its user; 0 by default. */
+  readonly programNumber?: number;
   /** True if other users of the host may read its directory. */
   readonly hasPublicDirectory?: true;
   /** Directory of its identity, given its own directory. */

@@ -67,7 +67,7 @@ function dataPlaneHost(name: DataPlaneName, parts: PlatformParts): DataPlaneHost
     runDirectory: layout.run,
     objects: { directory: objectsDirectory(parts) ?? layout.objects, keyFile: secrets.storeKeyFile },
     imagesDirectory: parts.imagesDir,
-    programUid: dataPlaneUid(installation.loopback_block),
+    programUid: dataPlaneUid(installation.loopback_block, localDataPlanes[name].programNumber),
     advertisedAddress: advertised?.address,
     resolverAddress: resolverAddressOf(installation),
     listenersOn: (address) => listenersOf(address, installation.ports[name], advertised),

@@ -35,7 +35,7 @@ export const usage = [
   "                                 s3://BUCKET/PREFIX?endpoint=https://HOST (a directory of the installation)",
   "  --objects-key FILE             credential of an S3 store, JSON with id and secret",
   "  --api-port N, --agents-port N, --dns-port N, --store-port N, --inference-port N, --issuer-port N,",
-  "  --registry-port N, --etcd-client-port N, --etcd-peer-port N, --history-port N",
+  "  --registry-port N, --ingress-port N, --etcd-client-port N, --etcd-peer-port N, --history-port N",
   "                                 instead of ports from 8443 on, which shift with each installation of this host",
   "",
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",

@@ -77,6 +77,10 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_REGISTRY_NAMES: [
       ...new Set([`registry.${domain}`, ...(advertised ? [advertised.advertise, advertised.address] : [])]),
     ].join(","),
+    HOLDFAST_INGRESS_ADDRESSES: advertised?.address ?? loopback,
+    HOLDFAST_INGRESS_PORT: String(ports.ingress),
+    HOLDFAST_INGRESS_NAMES: `*.apps.${domain}`,
+    HOLDFAST_INGRESS_FROM: [...new Set(["127.0.0.1", machineHost.address])].map((address) => `${address}/32`).join(","),
     HOLDFAST_ISSUERS_FROM: [...new Set(["127.0.0.1", machineHost.address])].map((address) => `${address}/32`).join(","),
     HOLDFAST_OBJECTS: objectsUrl(parts),
     HOLDFAST_OBJECTS_KEY_FILE: objectsDirectory(parts) === undefined ? secrets.objectsKeyFile : secrets.storeKeyFile,

@@ -15,10 +15,10 @@ export function programUser(loopbackBlock: string, asRoot: boolean): ProgramUser
   return { uid: firstUid + Number(loopbackBlock.split(".")[1]), asRoot };
 }
 
-/** Numbers that end in 255 are no machine's, so that no machine has this user. */
-const dataPlaneNumber = 255;
+/** Numbers whose last byte is 255 are no machine's, so that no machine has the user of a data plane's program. */
+const dataPlaneNumber = (programNumber: number) => programNumber * 256 + 255;
 
-/** User of programs of other authors that data planes run. */
-export function dataPlaneUid(loopbackBlock: string): number {
-  return uidOf(loopbackBlock, dataPlaneNumber, readFileSync("/proc/self/uid_map", "utf8"));
+/** User of a program of another author that a data plane runs. */
+export function dataPlaneUid(loopbackBlock: string, programNumber = 0): number {
+  return uidOf(loopbackBlock, dataPlaneNumber(programNumber), readFileSync("/proc/self/uid_map", "utf8"));
 }

@@ -1087,6 +1087,8 @@ export interface HostedApp {
   readonly reason: string | null;
   /** The last lines that the release of a failed deployment printed. */
   readonly last_lines: readonly string[];
+  /** URL of the app for its clients. */
+  readonly url: string;
 }
 
 export interface InferenceCapabilities {

@@ -1,5 +1,6 @@
+import { Resolver } from "node:dns/promises";
 import { rm } from "node:fs/promises";
-import { Agent, request } from "node:http";
+import { Agent, request } from "node:https";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { App, AppDeletion, Operation } from "@holdfast/sdk/index.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
@@ -11,12 +12,11 @@ import { type AppImages, createAppImages } from "@holdfast/testing/servers/app-i
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-// Hosted apps of a whole installation: images in its registry, containers on machines of its host. There is no
-// ingress: requests go to the port of the machine.
+// Hosted apps of a whole installation: images in its registry, containers on machines of its host, and requests by
+// HTTPS through its ingress.
 
 const skipped = asRoot ? await requireRecipes(import.meta.filename, "apps") : "needs root: containers of a machine";
 const withinMs = 240_000;
-const frontPort = 8_080;
 
 interface Answer {
   readonly release: string;
@@ -28,6 +28,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
   let directory: string;
   let images: AppImages;
   let id: string;
+  let url: string;
 
   beforeAll(async () => {
     directory = programDirectory("holdfast-push");
@@ -70,21 +71,34 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     return all.filter(({ ownerKind, ownerId }) => ownerKind === "app" && ownerId === id);
   };
 
-  function answerOf(address: string, agent: Agent | false = false): Promise<Answer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const call = request({ host: address, port: frontPort, path: "/", agent }, (response) => {
+  interface Target {
+    /** Host and port of the app for its clients. */
+    readonly url: string;
+    readonly agent?: Agent;
+  }
+
+  /** Status and body of a request to the app, at the loopback address: the test's resolver does not have its name. */
+  function requestTo({ url, agent }: Target): Promise<{ status: number | undefined; text: string }> {
+    const { hostname, port, host } = new URL(url);
+    const { promise, resolve, reject } = Promise.withResolvers<{ status: number | undefined; text: string }>();
+    const target = { host: "127.0.0.1", port, servername: hostname, ca: platform.ca, path: "/", headers: { host } };
+    const call = request({ ...target, agent: agent ?? false }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (part: string) => {
         text += part;
       });
-      response.once("end", () =>
-        response.statusCode === 200 ? resolve(JSON.parse(text) as Answer) : reject(new Error(`${response.statusCode}`)),
-      );
+      response.once("end", () => resolve({ status: response.statusCode, text }));
       response.once("error", reject);
     });
     call.once("error", reject);
     call.end();
     return promise;
+  }
+
+  async function answerOf(target: Target): Promise<Answer> {
+    const { status, text } = await requestTo(target);
+    if (status !== 200) throw new Error(`${status}: ${text}`);
+    return JSON.parse(text) as Answer;
   }
 
   test("POST with an image ends Running, and the container answers at the port of its machine", async () => {
@@ -108,19 +122,27 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     const app = await get();
     expect(app).toMatchObject({ status: "Running", operation: null, hosted: { serves_newest: true, reason: null } });
     expect(app.hosted?.image_digest).toMatch(/^sha256:/);
-    const [machine] = await machines();
-    expect(await answerOf(machine?.address ?? "")).toMatchObject({ release: "first", note: "image 1" });
+    url = app.hosted?.url ?? "";
+    expect(new URL(url).hostname).toMatch(/^shop-[0-9a-f]{12}\.apps\./);
+    expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 1" });
+  }, 300_000);
+
+  test("name servers have its name, and another host gets 421", async () => {
+    const { hostname } = new URL(url);
+    const resolver = new Resolver();
+    resolver.setServers([platform.admin.dns_server]);
+    expect(await resolver.resolve4(hostname)).toEqual(["127.0.0.1"]);
+    const other = url.replace("shop-", "other-");
+    expect(await requestTo({ url: other })).toEqual({ status: 421, text: "No app has this host.\n" });
   }, 300_000);
 
   test("another image replaces it without a failed request", async () => {
-    const [machine] = await machines();
-    const address = machine?.address ?? "";
     const agent = new Agent({ keepAlive: true, maxSockets: 4 });
     const replaced = new AbortController();
     const counts = { failed: 0, "image 1": 0, "image 2": 0 };
     const clients = Array.from({ length: 4 }, async () => {
       while (!replaced.signal.aborted) {
-        const answer = await answerOf(address, agent).catch(() => undefined);
+        const answer = await answerOf({ url, agent }).catch(() => undefined);
         if (answer?.note === "image 1" || answer?.note === "image 2") counts[answer.note] += 1;
         else counts.failed += 1;
       }
@@ -132,7 +154,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     const busy = await platform.rest.patch(`/app-services/${id}`, { port: 8_081 });
     expect(busy).toMatchObject({ status: 409, json: { code: "operation_in_progress" } });
     expect(await ended(changed)).toMatchObject({ type: "deploy", status: "completed" });
-    expect(await answerOf(address)).toMatchObject({ release: "first", note: "image 2" });
+    expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 2" });
     replaced.abort();
     await Promise.all(clients);
     agent.destroy();
@@ -150,9 +172,25 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     const app = await get();
     expect(app).toMatchObject({ status: "Running", hosted: { serves_newest: false, reason } });
     expect(app.hosted?.last_lines).toEqual(Array.from({ length: 20 }, (_, n) => `line ${n + 11}`));
-    const [machine] = await machines();
-    expect(await answerOf(machine?.address ?? "")).toMatchObject({ release: "first", note: "image 2" });
+    expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 2" });
   }, 300_000);
+
+  test("an ingress that was killed serves from its disk while no controller runs", async () => {
+    const { controllers, ingress = 0 } = platform.processes();
+    expect(ingress).toBeGreaterThan(0);
+    for (const controller of controllers) process.kill(controller, "SIGSTOP");
+    try {
+      process.kill(ingress, "SIGKILL");
+      const isServed = async () => {
+        const isOther = ![undefined, ingress].includes(platform.processes().ingress);
+        return isOther && (await answerOf({ url }).catch(() => undefined));
+      };
+      const answer = await waitUntil("the next ingress serves", isServed, { withinMs: 60_000 });
+      expect(answer).toMatchObject({ release: "first", note: "image 2" });
+    } finally {
+      for (const controller of controllers) process.kill(controller, "SIGCONT");
+    }
+  }, 120_000);
 
   test("an app is deleted with its machines", async () => {
     const deletion = expectStatus(await platform.rest.delete<AppDeletion>(`/app-services/${id}`), 202).json;
@@ -160,6 +198,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     const isDeleted = async () => (await platform.rest.get(`/app-services/${id}`)).status === 404;
     await waitUntil("the app is deleted", isDeleted, { withinMs, everyMs: 250 });
     expect(await machines()).toEqual([]);
+    await waitUntil("its name is not served", async () => (await requestTo({ url })).status === 421);
     expect(await operation(deletion.operation?.id ?? "")).toMatchObject({ status: "completed", progress_pct: 100 });
   }, 300_000);
 });

@@ -3,6 +3,9 @@ import { Option } from "commander";
 import { appOf, monitoredOf } from "../lookup.ts";
 import type { CliCommand } from "../command.ts";
 import { omitUndefined, take } from "../flag-values.ts";
+import { addAppHosting, appColumns, appView } from "./app-hosting.ts";
+import { waitForOperation } from "./operation-wait.ts";
+import { type WaitFlags, withWait } from "./service-wait.ts";
 
 interface AttachFlags {
   readonly database?: string;
@@ -10,29 +13,21 @@ interface AttachFlags {
 }
 
 const accesses: readonly FilesAccess[] = ["readwrite", "readonly"];
-const columns = ["name", "id", "status", "home_url", "attachments"];
 
 export function addApps(apps: CliCommand): void {
   apps
     .command("list")
     .description("list all apps")
     .example("apps list")
-    .does(async ({ client, output }) => output.list(await take(client.apps.list()), columns));
+    .does(async ({ client, output }) => output.list((await take(client.apps.list())).map(appView), appColumns));
 
-  apps
-    .command("create <name>")
-    .description("register an app that you run yourself")
-    .option("--home <url>", "URL of the app's home page")
-    .example("apps create shop --home https://shop.example")
-    .does(async ({ client, output }, name: string, { home }: { home?: string }) =>
-      output.show(await client.apps.create({ name, ...omitUndefined({ home_url: home }) }), columns),
-    );
+  addAppHosting(apps);
 
   apps
     .command("get <app>")
     .description("show an app")
     .example("apps get shop")
-    .does(async (context, app: string) => context.output.show(await appOf(context, app), columns));
+    .does(async (context, app: string) => context.output.show(appView(await appOf(context, app)), appColumns));
 
   apps
     .command("update <app>")
@@ -41,19 +36,22 @@ export function addApps(apps: CliCommand): void {
     .example("apps update shop --home https://shop.example")
     .does(async (context, app: string, { home }: { home?: string }) => {
       const { id } = await appOf(context, app);
-      context.output.show(await context.client.apps.update(id, omitUndefined({ home_url: home })), columns);
+      context.output.show(appView(await context.client.apps.update(id, omitUndefined({ home_url: home }))), appColumns);
     });
 
-  apps
+  const remove = apps
     .command("delete <app>")
-    .description("delete an app and its sign-in; its users remain in the database")
-    .option("--yes", "do not ask for confirmation")
+    .description("delete an app, its machines and its sign-in; its users remain in the database")
+    .option("--yes", "do not ask for confirmation");
+  withWait(remove)
     .example("apps delete shop")
-    .does(async (context, app: string, { yes }: { yes?: boolean }) => {
+    .does(async (context, app: string, flags: WaitFlags & { yes?: boolean }) => {
       const { id, name } = await appOf(context, app);
-      await context.confirm(`Delete the app ${name}, and end its sign-in?`, yes);
-      await context.client.apps.delete(id);
-      context.output.info(`${name} is deleted`);
+      await context.confirm(`Delete the app ${name}, and end its sign-in?`, flags.yes);
+      const { operation } = await context.client.apps.delete(id);
+      if (operation !== null && flags.wait === true) await waitForOperation(context, operation, name, flags.timeout);
+      const isOver = operation === null || flags.wait === true;
+      context.output.info(`${name} is ${isOver ? "deleted" : `being deleted by operation ${operation.id}`}`);
     });
 
   apps

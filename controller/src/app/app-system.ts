@@ -32,6 +32,8 @@ import { createAuthRequestWork } from "./auth/auth-request-reconciler.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
+import { createAppIngress } from "./ingress/app-ingress.ts";
+import { contributeIngress, type IngressSettings, ingressSettings } from "./ingress/contribute-ingress.ts";
 import { contributeHosting } from "./hosting/contribute-hosting.ts";
 import { deploymentKind } from "./hosting/deployment.ts";
 import { createHostingCommands } from "./hosting/hosting-commands.ts";
@@ -48,20 +50,21 @@ import { contributeRegistry, type RegistrySettings, registrySettings } from "./r
  */
 export const appSystem = declareSystem({
   name: "app",
-  settings: { ...appSettings, ...registrySettings },
+  settings: { ...appSettings, ...registrySettings, ...ingressSettings },
   declares: [operationTypes.of(...Object.values(hostingOperations))],
   scopes: { apps: { verbs: ["read", "write", "data"], completeFrom: "developer" } },
   audited: { "holdfast.v1.AppService": "app", "holdfast.v1.AppAuthService": "app" },
   events: { ...authEventDefinitions, ...hostingEventDefinitions },
   contribute: (kernel, useLater, settings) => [
-    ...contributeHosting(kernel),
+    ...contributeHosting(kernel, settings),
     ...contributeIssuerFeed(kernel, useLater, settings),
     ...contributeRegistry(kernel, useLater, settings),
+    ...contributeIngress(kernel, useLater, settings),
   ],
   open: openAppSystem,
 });
 
-function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & RegistrySettings): System {
+function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & RegistrySettings & IngressSettings): System {
   const { taskIds, addTaskSource } = use(operationPart);
   const { users: egress } = use(egressPart);
   const { collections, sealer, authority } = kernel;
@@ -96,8 +99,13 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
     issuerPort,
   };
 
+  const ingresses = { addresses: settings.ingressAddresses, port: settings.ingressPort };
   const hosting = {
     ...all,
+    ingress: createAppIngress(ingresses, domain, {
+      trust: () => authority.trustBundle,
+      awaitNames: fleetSystem.awaitNames,
+    }),
     hosts: fleetSystem.hosts,
     machines: fleetSystem.machines,
     fleet,

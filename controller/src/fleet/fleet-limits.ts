@@ -74,6 +74,7 @@ export const defaultLimits: FleetLimits = {
     store: 8,
     inference: 8,
     registry: 8,
+    ingress: 8,
     machine: 8,
   },
   failedEnrollments: { burst: 100, perSecond: 1 },

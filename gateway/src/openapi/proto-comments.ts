@@ -603,6 +603,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.HostedApp.serves_newest": "True while the deployment that the app should run serves on all of its machines.",
   "holdfast.v1.HostedApp.reason": "Reason of the status Error, or of a deployment that failed.",
   "holdfast.v1.HostedApp.last_lines": "The last lines that the release of a failed deployment printed.",
+  "holdfast.v1.HostedApp.url": "URL of the app for its clients.",
   "holdfast.v1.AppDomain": "A domain of an app.",
   "holdfast.v1.AppDomainRecord": "The DNS record that proves the ownership of a domain.",
   "holdfast.v1.AppDomainRecord.type": "Type of the record: \"TXT\".",

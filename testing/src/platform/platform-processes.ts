@@ -37,6 +37,8 @@ export interface PlatformProcesses {
   /** Serves the objects of a directory. */
   readonly store: number | undefined;
   readonly inference: number | undefined;
+  /** The entry to hosted apps. */
+  readonly ingress: number | undefined;
   readonly machines: readonly MachineProcesses[];
   /** All processes above with their child processes, and the supervisor. */
   readonly all: readonly number[];
@@ -102,6 +104,7 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
     issuer: ofSupervisor.find(runs("issuer/src/main.ts"))?.pid,
     store: ofSupervisor.find(runs("store/src/main.ts"))?.pid,
     inference: ofSupervisor.find(runs("inference/src/main.ts"))?.pid,
+    ingress: ofSupervisor.find(runs("ingress/src/main.ts"))?.pid,
     machines,
     all: supervisor === undefined ? all : [supervisor, ...all],
   };

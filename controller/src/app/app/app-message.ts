@@ -28,10 +28,11 @@ export interface AppMessageContext {
   readonly isRunning: IsRunning;
   readonly deployment: (id: string) => DeploymentObject | undefined;
   readonly operation: (id: string) => OperationObject | undefined;
+  readonly urlOf: (app: AppObject) => string;
 }
 
 /** The message of an app; the status of an attachment is that its service runs. */
-export function appMessage(app: AppObject, { isRunning, deployment, operation }: AppMessageContext): App {
+export function appMessage(app: AppObject, { isRunning, deployment, operation, urlOf }: AppMessageContext): App {
   const { metadata, spec } = app;
   const hosted = isHosted(app) ? app : undefined;
   const desired = hosted && deployment(hosted.spec.hosting.deploymentId);
@@ -44,7 +45,7 @@ export function appMessage(app: AppObject, { isRunning, deployment, operation }:
     ...(spec.homeUrl !== null && { homeUrl: spec.homeUrl }),
     attachments: spec.attachments.map((attachment) => attachmentMessage(metadata.id, attachment, isRunning)),
     domains: spec.domains.map((domain) => domainMessage(metadata.id, domain)),
-    ...(hosted && desired && { hosted: hostedMessage(hosted, desired) }),
+    ...(hosted && desired && { hosted: { ...hostedMessage(hosted, desired), url: urlOf(hosted) } }),
     ...(inProgress && !isFinished(inProgress) && { operation: operationMessage(inProgress) }),
     createdAt: timestampFromMs(metadata.createdAt),
     updatedAt: timestampFromMs(metadata.updatedAt),

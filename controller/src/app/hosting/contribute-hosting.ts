@@ -7,17 +7,15 @@ import type { Contribution } from "#kernel/part.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { operationSubjects } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
+import type { IngressSettings } from "../ingress/contribute-ingress.ts";
 import { frontPort } from "./hosting.ts";
 
-/** Networks from which the machines of apps are reached: this host alone, until the ingress connects to them. */
-const clients = ["127.0.0.0/8"];
-
 /** Apps as owners of machines: their answers to drains and lost hosts, their rules for traffic, their operations. */
-export function contributeHosting({ collections }: Kernel): readonly Contribution[] {
+export function contributeHosting({ collections }: Kernel, { ingressFrom }: IngressSettings): readonly Contribution[] {
   const apps = collections.open(appKind);
   return [
     ownerKinds.of(createAppOwners(apps)),
-    networkPolicies.of(createAppPolicy(collections.open(machineKind))),
+    networkPolicies.of(createAppPolicy(collections.open(machineKind), ingressFrom)),
     operationSubjects.of({ kind: appKind.name, get: (id) => apps.get(id) }),
   ];
 }
@@ -41,8 +39,8 @@ function createAppOwners(apps: Pick<Collection<AppObject>, "get">): OwnerKind {
   };
 }
 
-/** The rules for the machines of apps: only their fronts are reached. */
-function createAppPolicy(machines: Collection<MachineObject>): PolicySource {
+/** The rules for the machines of apps: only ingresses reach their fronts, from these networks. */
+function createAppPolicy(machines: Collection<MachineObject>, clients: readonly string[]): PolicySource {
   const inputsOf = (machine: MachineObject | undefined) =>
     machine?.spec.owner?.kind === appKind.name ? [machine.spec.hostId, machine.status.address] : undefined;
   return {

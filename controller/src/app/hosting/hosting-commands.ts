@@ -11,6 +11,7 @@ import { canceled, findOperation, isFinished, type OperationObject, operationKin
 import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
 import { type AppObject, appKind } from "../app/app.ts";
+import type { AppIngress } from "../ingress/app-ingress.ts";
 import { type DeploymentObject, deploymentKind } from "./deployment.ts";
 import { type HostedApp, isHosted } from "./hosted-app.ts";
 import { hostingOperations } from "./hosting-operations.ts";
@@ -37,6 +38,8 @@ export interface HostingCommands {
   readonly visibleIn: readonly Pick<Collection<unknown>, "untilRevision">[];
   readonly deployment: (id: string) => DeploymentObject | undefined;
   readonly operation: (id: string) => OperationObject | undefined;
+  /** URL of an app for clients. */
+  readonly urlOf: (app: AppObject) => string;
   /**
    * Checks a request for a new app. Returns the function that adds its hosting to the unit of work, or undefined for an
    * app that runs outside of the platform. Throws INVALID_REQUEST and HOSTING_UNAVAILABLE.
@@ -60,6 +63,7 @@ export interface HostingCommandsDeps {
   readonly hosts: Pick<Collection<HostObject>, "values">;
   readonly catalog: CatalogData;
   readonly registry: RegistryEndpoint;
+  readonly ingress: Pick<AppIngress, "urlOf">;
   readonly sealer: Sealer;
   readonly newId: () => string;
   readonly clock: Clock;
@@ -87,6 +91,7 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
     visibleIn: [deployments, operations],
     deployment: (id) => deployments.get(id)?.object,
     operation: (id) => operations.get(id)?.object,
+    urlOf: deps.ingress.urlOf,
 
     added(request) {
       const { imageRef } = request;

@@ -29,6 +29,8 @@ function app(status: Partial<HostingStatus> = {}, deploymentId = "new", replicas
         since: 0,
         operationId: "op",
         nodeIds: ["n1"],
+        readyIds: [],
+        isPublished: true,
         servingId: null,
         failedId: null,
         delivery: null,
@@ -57,6 +59,7 @@ function report(generation: number, servingReleaseId: string, states: Record<str
 
 const facts = (change: Partial<HostingFacts>): HostingFacts => ({
   now,
+  isReachable: false,
   newIds: ["new-1", "new-2", "new-3"],
   nodes: [node("n1")],
   desired: { isFailed: false, hasDigest: true },

@@ -26,6 +26,8 @@ export interface HostingFacts {
   readonly desired: { readonly isFailed: boolean; readonly hasDigest: boolean };
   /** Reason for which the desired deployment cannot be continued; undefined while it can. */
   readonly failure: string | undefined;
+  /** True if every ingress serves the name of the app. */
+  readonly isReachable: boolean;
 }
 
 export interface HostingPlan {
@@ -81,12 +83,20 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
           },
           reports,
         );
-  const result = failed ?? delivered.result;
+  const isPublished = hosting.isPublished || facts.isReachable;
+  // The first deployment ends once clients reach the app.
+  const isAwaited = delivered.result?.kind === "serves" && !isPublished;
+  const result = failed ?? (isAwaited ? undefined : delivered.result);
   const isHealthy = nodes.some((node) => node.isHealthy);
   const unhealthySince = isHealthy || hosting.servingId === null ? null : (hosting.unhealthySince ?? now);
   const changed: HostingStatus = {
     ...hosting,
     nodeIds,
+    readyIds: nodeIds.filter((id) => {
+      const report = nodes.find((node) => node.id === id)?.report;
+      return report === undefined ? hosting.readyIds.includes(id) : (report.app?.servingReleaseId ?? "") !== "";
+    }),
+    isPublished,
     delivery: delivered.delivery,
     unhealthySince,
     ...(result?.kind === "serves" && { servingId: deploymentId, failedId: null }),

@@ -32,7 +32,15 @@ export function hostingProgress(
   const states = present.map(
     ({ report }) => report?.app?.releases.find((each) => each.id === deploymentId)?.state ?? "pulling",
   );
+  const isServed = present.every(({ report }) => report?.app?.servingReleaseId === deploymentId);
   const progressPct = Math.min(...states.map((state) => percentOf[state] ?? 40));
-  const step = progressPct >= 90 ? "SwitchRelease" : progressPct >= 60 ? "StartRelease" : "PullImage";
+  const step =
+    isServed && !status.isPublished
+      ? "PublishName"
+      : progressPct >= 90
+        ? "SwitchRelease"
+        : progressPct >= 60
+          ? "StartRelease"
+          : "PullImage";
   return { step, progressPct, mark };
 }

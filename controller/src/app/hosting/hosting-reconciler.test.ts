@@ -18,6 +18,8 @@ import type { Fleet } from "#fleet/fleet.ts";
 import { type HostObject, hostKind } from "#fleet/host/host.ts";
 import { type MachineObject, machineKind } from "#fleet/machine/machine.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
+import { type DnsRecordObject, dnsRecordKind } from "#fleet/zone/dns-record.ts";
+import { createZoneRecords } from "#fleet/zone/zone-records.ts";
 import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { type OperationObject, operationKind } from "#operation/operation.ts";
@@ -50,6 +52,8 @@ let deployments: Collection<DeploymentObject>;
 let machines: Collection<MachineObject>;
 let operations: Collection<OperationObject>;
 let hosts: Collection<HostObject>;
+let records: Collection<DnsRecordObject>;
+let isReachable = false;
 let commands: ReturnType<typeof createHostingCommands>;
 let work: ReturnType<typeof createHostingWork>;
 let id: string;
@@ -73,7 +77,8 @@ beforeAll(async () => {
   machines = createCollection(store, machineKind);
   operations = createCollection(store, operationKind);
   hosts = createCollection(store, hostKind);
-  await Promise.all([apps, deployments, machines, operations, hosts].map(({ ready }) => ready));
+  records = createCollection(store, dnsRecordKind);
+  await Promise.all([apps, deployments, machines, operations, hosts, records].map(({ ready }) => ready));
   const host = readyHost("local");
   const image = { engine: appSoftware.name, version: appSoftware.version, image: "apps-1", available: true };
   const unit = begin();
@@ -117,6 +122,13 @@ beforeAll(async () => {
     sealer,
     begin,
     newId: uuidv7,
+    ingress: {
+      addresses: ["127.0.0.1"],
+      hostOf: ({ metadata: { name } }: AppObject) => `${name}.apps.holdfast.test`,
+      urlOf: () => "",
+      isReachable: async () => isReachable,
+    },
+    zone: createZoneRecords(records, clock),
     clock,
     log: silentLog,
   };
@@ -124,7 +136,7 @@ beforeAll(async () => {
   work = createHostingWork({ ...deps, removeRest: async (_, { metadata }) => void ended.push(metadata.id) });
 });
 afterAll(async () => {
-  for (const each of [apps, deployments, machines, operations, hosts]) each?.close();
+  for (const each of [apps, deployments, machines, operations, hosts, records]) each?.close();
   await scenario?.close();
   server?.close();
 });
@@ -222,8 +234,13 @@ test("a new app gets a machine, the digest of its image, and a delivery once its
   expect(delivered).toEqual([`${nodeId} 1`]);
 });
 
-test("it is Running once the machine serves, and its operation has completed", async () => {
+test("it is Running once the machine serves and clients reach it, and its operation has completed", async () => {
   reportAll(first, { [first]: "ready" });
+  await converge();
+  expect(app().status.hosting).toMatchObject({ state: "Deploying", readyIds: nodes(), servingId: null });
+  expect(newestOperation()?.status).toMatchObject({ state: "running", step: "PublishName" });
+  expect(records.get("shop.apps.holdfast.test")?.object.spec.addresses).toEqual(["127.0.0.1"]);
+  isReachable = true;
   await converge();
   expect(app().status.hosting).toMatchObject({ state: "Running", servingId: first, operationId: null });
   expect(deployments.get(first)?.object.status).toMatchObject({ state: "succeeded" });
@@ -294,7 +311,7 @@ test("a deletion removes the machines, then the app with its deployments and its
   removed.remove(machineKind, machine);
   await machines.untilRevision(await removed.commit(), 5_000);
   await converge();
-  expect([apps.size, deployments.size]).toEqual([0, 0]);
+  expect([apps.size, deployments.size, records.size]).toEqual([0, 0, 0]);
   expect(newestOperation()?.status.state).toBe("completed");
   expect(ended).toEqual([id]);
   const again = scenario.begin();

@@ -4,6 +4,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
+import type { ZoneRecords } from "#fleet/zone/zone-records.ts";
 import { type MachineObject, machineKind } from "#fleet/machine/machine.ts";
 import { createWorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
@@ -21,6 +22,7 @@ import {
   progressed,
 } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
+import type { AppIngress } from "../ingress/app-ingress.ts";
 import { createAppNodes, newAppMachine } from "./app-nodes.ts";
 import { type AppWorkloadDeps, appWorkload } from "./app-workload.ts";
 import { appOfDeployment, type DeploymentObject, deploymentKind, finishedDeployment } from "./deployment.ts";
@@ -32,6 +34,8 @@ import { type HostingPlan, type ObservedNode, planHosting } from "./hosting-plan
 import { hostingProgress } from "./hosting-progress.ts";
 
 export interface HostingWorkDeps extends AppWorkloadDeps, Pick<FleetSystem, "machines" | "hosts"> {
+  readonly ingress: Pick<AppIngress, "addresses" | "hostOf" | "isReachable">;
+  readonly zone: Pick<ZoneRecords, "put" | "remove">;
   readonly fleet: Pick<Fleet, "run" | "session" | "observation" | "subscribe">;
   readonly apps: Collection<AppObject>;
   readonly deployments: Collection<DeploymentObject>;
@@ -46,6 +50,9 @@ export interface HostingWorkDeps extends AppWorkloadDeps, Pick<FleetSystem, "mac
 }
 
 const recheckMs = 2_000;
+/** Interval of checks of the ingresses, until they serve a new name. */
+const publishMs = 200;
+const recordTtlS = 30;
 /** Maximum length of a line in a stored reason. */
 const lineMax = 1_000;
 const notInTime = "The machines of the app did not report in time.";
@@ -72,7 +79,8 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
   /** Deletes the machines of an app that is gone, such as with its organization. */
   async function removeMachines(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const unit = begin();
-    return requestDeletion(unit, machinesOf(id)) ? commit(unit, signal) : settled;
+    const hasRecords = deps.zone.remove(unit, { kind: appKind.name, id });
+    return requestDeletion(unit, machinesOf(id)) || hasRecords ? commit(unit, signal) : settled;
   }
 
   function requestDeletion(unit: UnitOfWork, found: readonly Stored<MachineObject>[]): boolean {
@@ -96,6 +104,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       return commit(unit, signal);
     }
     if (found.length > 0) return again(recheckMs, "its machines are being deleted");
+    deps.zone.remove(unit, { kind: appKind.name, id });
     await deps.removeRest(unit, app.object, signal);
     for (const each of deployments.by(appOfDeployment, id)) unit.remove(deploymentKind, each);
     unit.remove(appKind, app);
@@ -113,17 +122,21 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     const operation = await findOperation(operations, object.status.hosting.operationId, signal);
     const image = await imageOfDeployment(object, deployment.object, { ...deps, now: clock.now() }, signal);
     const nodes = object.status.hosting.nodeIds.map(observe);
+    const { isPublished, readyIds } = object.status.hosting;
+    const isAwaited = !isPublished && readyIds.length > 0;
     const plan = planHosting(object, {
       now: clock.now(),
       newIds: Array.from({ length: object.spec.hosting.replicas }, () => deps.newId()),
       nodes,
       desired: { isFailed: deployment.object.status.state === "failed", hasDigest: image.digest !== null },
       failure: image.failure ?? (isOverdue(operation?.object) ? (reasonOf(nodes) ?? notInTime) : undefined),
+      isReachable: isAwaited && (await deps.ingress.isReachable(object, signal)),
     });
     const unit = begin();
     const isChanged = record(unit, { app, deployment, operation, plan, image, nodes });
     if (isChanged) return commit(unit, signal);
     deliver(object);
+    if (isAwaited) return again(publishMs, "its name is published");
     return again(plan.status.operationId === null ? 10 * recheckMs : recheckMs, "machines and their reports");
   }
 
@@ -146,6 +159,9 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     for (const id of plan.created) unit.create(machineKind, newAppMachine(object, id, deps.catalog, now));
     const deleted = plan.deleted.flatMap((id) => machines.get(id) ?? []);
     isChanged = requestDeletion(unit, deleted) || plan.created.length > 0;
+    const { ingress, zone } = deps;
+    const record = { name: ingress.hostOf(object), addresses: ingress.addresses, ttlS: recordTtlS };
+    isChanged = zone.put(unit, { kind: appKind.name, id: object.metadata.id }, [record]) || isChanged;
 
     const { result } = plan;
     const status = { ...deployment.object.status, digest: round.image.digest, reason: round.image.delay };

@@ -25,6 +25,10 @@ export interface HostingStatus {
   readonly operationId: string | null;
   /** Ids of the app's machines; more than the replicas while one is replaced. */
   readonly nodeIds: readonly string[];
+  /** Ids of the machines on which a release serves, as they last reported. */
+  readonly readyIds: readonly string[];
+  /** True once every ingress has served the name of the app. */
+  readonly isPublished: boolean;
   /** Deployment that all machines have served; null before the first one. */
   readonly servingId: string | null;
   /** The last deployment that failed; null without one. */

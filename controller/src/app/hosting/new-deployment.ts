@@ -35,6 +35,8 @@ export function newHosting(app: AppObject, size: HostingSize, first: NewDeployme
         since: now,
         operationId,
         nodeIds: [],
+        readyIds: [],
+        isPublished: false,
         servingId: null,
         failedId: null,
         delivery: null,

@@ -1,0 +1,118 @@
+import type { NewApp } from "@holdfast/sdk/requests.ts";
+import type { App } from "@holdfast/sdk/responses.ts";
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+import { collect, collectPairs, integer, omitUndefined, seconds } from "../flag-values.ts";
+import { appOf } from "../lookup.ts";
+import { waitForOperation } from "./operation-wait.ts";
+import { type WaitFlags, withWait } from "./service-wait.ts";
+
+interface ReleaseFlags {
+  readonly image?: string;
+  readonly port?: number;
+  readonly command?: string[];
+  readonly env?: Record<string, string>;
+  readonly secretEnv?: string[];
+  readonly healthPath?: string;
+}
+
+interface CreateFlags extends ReleaseFlags, WaitFlags {
+  readonly home?: string;
+  readonly plan?: string;
+  readonly storageGb?: number;
+  readonly zone?: string;
+  readonly replicas?: number;
+  readonly startTimeout?: number;
+  readonly drain?: number;
+}
+
+export const appColumns = ["name", "id", "status", "url", "image_ref", "home_url", "attachments"];
+
+/** The app as commands show it, with the most important fields of its hosting beside the others. */
+export function appView(app: App): object {
+  const { hosted } = app;
+  return hosted === null ? app : { ...app, url: hosted.url, image_ref: hosted.image_ref, reason: hosted.reason };
+}
+
+function releaseFlags(command: CliCommand): CliCommand {
+  return command
+    .option("--port <port>", "port on which the program listens; 8080 by default", integer)
+    .option("--command <word>", "program, then each argument, in place of the image's (repeatable)", collect)
+    .option("--env <name=value>", "variable (repeatable); replaces all", collectPairs)
+    .option("--secret-env <name>", "name of a secret variable, whose value is requested (repeatable)", collect)
+    .option("--health-path <path>", "path that responds once a release is ready");
+}
+
+/** The fields of a request that are a deployment. */
+type Release = Pick<NewApp, "image_ref" | "port" | "command" | "env" | "secret_env"> & { health_check_path?: string };
+
+async function releaseOf({ terminal }: Context, flags: ReleaseFlags): Promise<Release> {
+  const { image, port, command, env, secretEnv, healthPath } = flags;
+  const secrets: Record<string, string> = {};
+  for (const name of secretEnv ?? []) secrets[name] = await terminal.askSecret(`Value of ${name}`);
+  return omitUndefined({
+    image_ref: image,
+    port,
+    command,
+    env,
+    secret_env: secretEnv && secrets,
+    health_check_path: healthPath,
+  });
+}
+
+/** Shows the app after a change, at the end of its operation with --wait. */
+async function showChanged(context: Context, app: App, title: string, flags: WaitFlags): Promise<void> {
+  const { client, output, program } = context;
+  if (flags.wait === true && app.operation !== null) {
+    await waitForOperation(context, app.operation, title, flags.timeout);
+    output.show(appView(await client.apps.get(app.id)), appColumns);
+    return;
+  }
+  output.show(appView(app), appColumns);
+  if (app.operation !== null) output.info(`To wait for it: ${program} operations wait ${app.operation.id}`);
+}
+
+export function addAppHosting(apps: CliCommand): void {
+  const create = apps
+    .command("create <name>")
+    .description("register an app that you run yourself, or run an image with --image")
+    .option("--home <url>", "URL of the app's home page")
+    .option("--image <image>", "image in the platform's registry, such as shop:1");
+  releaseFlags(create)
+    .option("--plan <plan>", "plan of each machine; the smallest by default")
+    .option("--storage-gb <gb>", "storage of each machine for images; 10 by default", integer)
+    .option("--zone <zone>", "zone of the machines")
+    .option("--replicas <count>", "number of machines; 1 by default", integer)
+    .option("--start-timeout <duration>", "time in which a release becomes ready; 60s by default", seconds)
+    .option("--drain <duration>", "time for requests in progress after a deployment; 30s by default", seconds);
+  withWait(create)
+    .example("apps create shop --image shop:1 --port 8080 --wait")
+    .example("apps create shop --home https://shop.example")
+    .does(async (context, name: string, flags: CreateFlags) => {
+      const body: NewApp = {
+        name,
+        ...(await releaseOf(context, flags)),
+        ...omitUndefined({
+          home_url: flags.home,
+          plan_name: flags.plan,
+          storage_size_gb: flags.storageGb,
+          zone: flags.zone,
+          replicas: flags.replicas,
+          start_timeout_seconds: flags.startTimeout,
+          drain_seconds: flags.drain,
+        }),
+      };
+      await showChanged(context, await context.client.apps.create(body), name, flags);
+    });
+
+  const deploy = apps
+    .command("deploy <app>")
+    .description("replace what a hosted app runs: its image, variables, port or command")
+    .option("--image <image>", "image in the platform's registry, such as shop:2");
+  withWait(releaseFlags(deploy))
+    .example("apps deploy shop --image shop:2 --wait")
+    .does(async (context, nameOrId: string, flags: ReleaseFlags & WaitFlags) => {
+      const { id, name } = await appOf(context, nameOrId);
+      await showChanged(context, await context.client.apps.update(id, await releaseOf(context, flags)), name, flags);
+    });
+}

@@ -1,0 +1,120 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { create, equals } from "@bufbuild/protobuf";
+import { type ServerDuplexStream, status as Code } from "@grpc/grpc-js";
+import type { Log } from "@holdfast/common/log.ts";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import { logRefusal, RpcFailure, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
+import {
+  type AppRoute,
+  AppRouteSchema,
+  type FollowRequest,
+  IngressService,
+  type RouteBatch,
+  RouteBatchSchema,
+} from "@holdfast/proto/holdfast/ingress/v1/ingress_pb.ts";
+import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
+import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
+import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
+
+export interface IngressFeedDeps {
+  readonly installationId: string;
+  readonly ready: () => Promise<unknown>;
+  readonly routes: () => AppRoute[];
+  /** Calls `onChange` whenever `routes` may have changed. */
+  readonly subscribe: (onChange: () => void) => { close(): void };
+  readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
+  readonly listenerReports: Pick<ListenerReports, "add">;
+  readonly log: Log;
+}
+
+type FollowCall = ServerDuplexStream<FollowRequest, RouteBatch>;
+
+const batchRoutes = 200;
+/** Time in which changes are collected into one message. */
+const batchDelayMs = 20;
+
+/** The stream that ingresses follow: the routes of all hosted apps, then each change. */
+export function createIngressFeed(deps: IngressFeedDeps) {
+  const { installationId, controllerRegistry, log } = deps;
+
+  async function follow(call: FollowCall): Promise<void> {
+    const ingress = requirePeer(call, installationId, "ingress").identity.id;
+    const closed = new AbortController();
+    let release: (() => void) | undefined;
+    call.on("cancelled", () => closed.abort()).on("end", () => closed.abort());
+    call.on("data", ({ listeners }: FollowRequest) => {
+      if (listeners.length > 0) release ??= deps.listenerReports.add(`ingress ${ingress}`, listeners);
+    });
+    await deps.ready();
+    log.info("ingress connected", { ingress });
+    let wake = Promise.withResolvers<void>();
+    const wakeUp = () => wake.resolve();
+    const watches = [deps.subscribe(wakeUp), controllerRegistry.subscribe(wakeUp)];
+    closed.signal.addEventListener("abort", wakeUp, { once: true });
+    let sent = new Map<string, AppRoute>();
+    let sentControllers = "";
+    let isFirst = true;
+    try {
+      while (!closed.signal.aborted) {
+        wake = Promise.withResolvers();
+        const routes = new Map(deps.routes().map((route) => [route.appId, route]));
+        const changed = [...routes.values()].filter((route) => {
+          const before = sent.get(route.appId);
+          return before === undefined || !equals(AppRouteSchema, before, route);
+        });
+        const removed = [...sent.keys()].filter((appId) => !routes.has(appId));
+        const controllers = addressesOf(controllerRegistry);
+        if (isFirst || changed.length > 0 || removed.length > 0 || controllers.join() !== sentControllers)
+          await send(call, { changed, removed, controllers, reset: isFirst }, closed.signal);
+        [sent, sentControllers, isFirst] = [routes, controllers.join(), false];
+        await wake.promise;
+        await delay(batchDelayMs, undefined, { signal: closed.signal }).catch(() => undefined);
+      }
+    } finally {
+      for (const watch of watches) watch.close();
+      release?.();
+      log.info("ingress disconnected", { ingress });
+    }
+    call.end();
+  }
+
+  async function send(
+    call: FollowCall,
+    update: {
+      readonly changed: readonly AppRoute[];
+      readonly removed: readonly string[];
+      readonly controllers: readonly string[];
+      readonly reset: boolean;
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { changed, removed, controllers, reset } = update;
+    for (let at = 0; at === 0 || at < changed.length; at += batchRoutes) {
+      const isFirst = at === 0;
+      const batch = create(RouteBatchSchema, {
+        reset: reset && isFirst,
+        synced: at + batchRoutes >= changed.length,
+        routes: changed.slice(at, at + batchRoutes),
+        removed: isFirst ? [...removed] : [],
+        controllers: isFirst ? [...controllers] : [],
+      });
+      if (!call.write(batch)) await once(call, "drain", { signal });
+    }
+  }
+
+  return {
+    definition: grpcService(IngressService),
+    implementation: {
+      follow(call: FollowCall) {
+        call.on("error", () => undefined);
+        follow(call).catch((error: unknown) => {
+          if (call.cancelled) return;
+          logRefusal(log, "Follow", call, error);
+          const failure = error instanceof RpcFailure ? error : new RpcFailure(Code.UNAVAILABLE, "ended");
+          call.emit("error", failure.status);
+        });
+      },
+    },
+  };
+}

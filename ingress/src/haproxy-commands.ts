@@ -1,0 +1,58 @@
+import { connect } from "node:net";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { backendName, serverName } from "./haproxy-config.ts";
+import { hostsOf, type RouteTable } from "./route-table.ts";
+
+/**
+ * Commands by which a running HAProxy gets the routes of another table with as many backends. A host is removed before
+ * the servers of its backend change, and added after them: no request gets to another app's machine.
+ */
+export function commandsBetween(before: RouteTable, after: RouteTable, hostsFile: string): string[] {
+  const [former, hosts] = [hostsOf(before), hostsOf(after)];
+  const removed = [...former].filter(([host, number]) => hosts.get(host) !== number);
+  const added = [...hosts].filter(([host, number]) => former.get(host) !== number);
+  const servers = after.backends.flatMap(({ servers: next }, number) => {
+    const current = before.backends[number]?.servers ?? [];
+    return Array.from({ length: Math.max(current.length, next.length) }, (_, at) => {
+      const server = `${backendName(number)}/${serverName(at)}`;
+      return current[at] === next[at] ? [] : serverCommands(server, next[at]);
+    }).flat();
+  });
+  return [
+    ...removed.map(([host]) => `del map ${hostsFile} ${host}`),
+    ...servers,
+    ...added.map(([host, number]) => `add map ${hostsFile} ${host} ${backendName(number)}`),
+  ];
+}
+
+function serverCommands(server: string, node: string | undefined): string[] {
+  const rest = `set server ${server} state maint`;
+  if (node === undefined) return [rest];
+  const { host, port } = endpointOf(node);
+  return [rest, `set server ${server} addr ${host} port ${port}`, `set server ${server} state ready`];
+}
+
+/** Outputs of commands that worked. */
+const accepted = /^(no need to change the addr.*|(IP|port) changed from .*)?$/;
+
+/** Sends commands, one after another. Throws for the first that HAProxy does not accept. */
+export async function runCommands(socket: string, commands: readonly string[], signal: AbortSignal): Promise<void> {
+  for (const command of commands) {
+    const output = (await sendCommand(socket, command, signal)).trim();
+    if (!accepted.test(output)) throw new Error(`HAProxy did not accept "${command}": ${output}`);
+  }
+}
+
+/** Sends one command to the socket of HAProxy, and resolves with its output. */
+export function sendCommand(path: string, command: string, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path, signal });
+    let output = "";
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+    socket.once("error", reject);
+    socket.once("close", () => resolve(output));
+    socket.write(`${command}\n`);
+  });
+}

@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, chown, mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Log } from "@holdfast/common/log.ts";
+import { hasCode } from "@holdfast/common/system-error.ts";
+import { recipeOf } from "@holdfast/image/catalog.ts";
+import { inImage, programPid } from "@holdfast/image/in-image.ts";
+import { ensureImage } from "@holdfast/image/make-image.ts";
+import { findSoftware } from "@holdfast/image/node-image.ts";
+import { runCommands, sendCommand } from "./haproxy-commands.ts";
+import { haproxyConfig, hostLines } from "./haproxy-config.ts";
+import type { RouteTable } from "./route-table.ts";
+
+/** Key and certificate chain of the ingress, PEM. */
+export interface Certificate {
+  readonly key: string;
+  readonly certificate: string;
+}
+
+export interface HaproxyDeps {
+  readonly listen: readonly string[];
+  readonly connections: number;
+  readonly directory: string;
+  readonly uid: number;
+  readonly imagesDir: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Called when the process ends without a request. */
+  readonly onEnd: () => void;
+  readonly log: Log;
+}
+
+/**
+ * HAProxy as a child of this process, in the node image of apps and as a user that has only its own directory. A new
+ * process takes over the listeners beside the old one, which finishes its requests.
+ */
+export interface Haproxy {
+  readonly isRunning: boolean;
+  /** Starts a process with these routes, in place of the running one. Rejects if it does not respond. */
+  start(table: RouteTable, certificate: Certificate): Promise<void>;
+  /** Sends commands to the running process. Rejects if it does not accept one. */
+  run(commands: readonly string[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const [software, version] = ["app", "1"] as const;
+const executable = "/usr/sbin/haproxy";
+const startTimeoutMs = 30_000;
+const commandTimeoutMs = 10_000;
+const pollMs = 20;
+const graceMs = 5_000;
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly socket: string;
+  readonly ended: Promise<void>;
+}
+
+/** Path of the map of hosts, which commands name. */
+export function hostsFileBelow(directory: string): string {
+  return join(directory, "hosts.map");
+}
+
+export function createHaproxy(deps: HaproxyDeps): Haproxy {
+  const { directory, uid, imagesDir, log } = deps;
+  const asRoot = process.getuid?.() === 0;
+  const configFile = join(directory, "haproxy.cfg");
+  const certificateFile = join(directory, "server.pem");
+  const hostsFile = hostsFileBelow(directory);
+  const sockets = join(directory, "sockets");
+  let running: Running | undefined;
+  let started = 0;
+
+  async function imageRoot(): Promise<string> {
+    const recipe = recipeOf(software, version);
+    if (recipe !== undefined)
+      await ensureImage({ imagesDir, recipe, progress: (line) => log.info("image", { progress: line }) });
+    const found = findSoftware(imagesDir, software, version);
+    if (found === undefined) throw new Error("this installation has no HAProxy");
+    return found.image.root;
+  }
+
+  async function writeFiles(table: RouteTable, { key, certificate }: Certificate, socket: string): Promise<void> {
+    await mkdir(sockets, { recursive: true, mode: 0o700 });
+    const settings = { ...deps, certificateFile, hostsFile, socket };
+    await writeFile(hostsFile, hostLines(table), { mode: 0o644 });
+    await writeFile(configFile, haproxyConfig(table, settings), { mode: 0o644 });
+    // Removed first: the file may belong to the program, which could have replaced it by a link.
+    await rm(certificateFile, { force: true });
+    await writeFile(certificateFile, `${certificate}\n${key}`, { mode: 0o400, flag: "wx" });
+    await chmod(directory, 0o755);
+    if (!asRoot) return;
+    await chown(certificateFile, uid, uid);
+    await chown(sockets, uid, uid);
+  }
+
+  async function start(table: RouteTable, certificate: Certificate): Promise<void> {
+    const before = running;
+    started += 1;
+    const socket = join(sockets, `${started}.sock`);
+    await writeFiles(table, certificate, socket);
+    const argv = [executable, "-db", "-f", configFile];
+    const { command, args } = inImage(await imageRoot(), { argv, uid, binds: [directory], asRoot });
+    const env = { PATH: deps.environment["PATH"] };
+    const child = spawn(command, args, { cwd: "/", env, stdio: ["ignore", "inherit", "inherit"], detached: true });
+    const end = Promise.withResolvers<void>();
+    const failed = Promise.withResolvers<never>();
+    failed.promise.catch(() => undefined);
+    child.once("error", failed.reject);
+    child.once("exit", (code, signal) => {
+      end.resolve();
+      failed.reject(new Error("HAProxy ended before it responded"));
+      log.info("haproxy ended", { code, signal });
+      if (running?.child !== child) return;
+      running = undefined;
+      deps.onEnd();
+    });
+    try {
+      await Promise.race([untilResponds(socket), failed.promise]);
+    } catch (error) {
+      child.kill("SIGKILL");
+      throw error;
+    }
+    running = { child, socket, ended: end.promise };
+    log.info("haproxy started", { backends: table.backends.length });
+    // It closes its listeners, finishes its requests and ends.
+    if (before !== undefined) signalTo(before, "SIGUSR1");
+  }
+
+  return {
+    get isRunning() {
+      return running !== undefined;
+    },
+    start,
+    async run(commands) {
+      if (running === undefined) throw new Error("HAProxy does not run");
+      await runCommands(running.socket, commands, AbortSignal.timeout(commandTimeoutMs));
+    },
+    async stop() {
+      const last = running;
+      running = undefined;
+      if (last === undefined) return;
+      signalTo(last, "SIGTERM");
+      const force = setTimeout(() => last.child.kill("SIGKILL"), graceMs);
+      await last.ended;
+      clearTimeout(force);
+    },
+  };
+}
+
+function signalTo({ child }: Running, signal: "SIGTERM" | "SIGUSR1"): void {
+  const pid = child.pid === undefined ? undefined : programPid(child.pid);
+  try {
+    if (pid !== undefined) process.kill(pid, signal);
+  } catch (error) {
+    // It ended by itself before the signal.
+    if (!hasCode(error, "ESRCH")) throw error;
+  }
+}
+
+/** Resolves once the process at the socket responds: its listeners are open then. */
+async function untilResponds(socket: string): Promise<void> {
+  const limit = AbortSignal.timeout(startTimeoutMs);
+  for (;;) {
+    const output = await sendCommand(socket, "show info", limit).catch(() => "");
+    if (output.includes("Version")) return;
+    await delay(pollMs, undefined, { signal: limit });
+  }
+}

@@ -1,0 +1,188 @@
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { connect as connectH2 } from "node:http2";
+import { request } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLog } from "@holdfast/common/log.ts";
+import { imagesDirectory } from "@holdfast/image/node-image.ts";
+import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
+import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Certificate, createHaproxy, type Haproxy, hostsFileBelow } from "./haproxy.ts";
+import { createIngress, type Ingress } from "./ingress.ts";
+import type { Route } from "./route-table.ts";
+
+// The real HAProxy before servers of the test, which stand for the machines of apps.
+
+const skipped = asRoot
+  ? await requireRecipes(import.meta.filename, "apps")
+  : "needs root: another user for the program";
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly body: string;
+}
+
+describe.skipIf(skipped !== undefined)("the ingress", () => {
+  const stopping = new AbortController();
+  const routes = new Map<string, Route>();
+  const faults: string[] = [];
+  const headers: IncomingHttpHeaders[] = [];
+  const log = { ...silentLog, error: (_: string, { error }: { error?: unknown } = {}) => void faults.push(`${error}`) };
+  let directory: string;
+  let port: number;
+  let certificate: Certificate;
+  let haproxy: Haproxy;
+  let ingress: Ingress;
+  let run: Promise<void>;
+  const servers: Server[] = [];
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), "holdfast-ingress-"));
+    const below = join(directory, "haproxy");
+    mkdirSync(below);
+    [port] = (await freePorts(1)) as [number];
+    const made = await createTestCertificate();
+    certificate = { key: made.key, certificate: made.cert };
+    haproxy = createHaproxy({
+      listen: [`127.0.0.1:${port}`],
+      connections: 200,
+      directory: below,
+      uid: testUid,
+      imagesDir: imagesDirectory(process.env),
+      environment: process.env,
+      onEnd: () => ingress.changed(),
+      log,
+    });
+    ingress = createIngress({
+      haproxy,
+      hostsFile: hostsFileBelow(below),
+      routes: () => routes,
+      certificate: () => certificate,
+      delay: () => Promise.resolve(),
+      random: () => 0,
+      log,
+    });
+    run = ingress.run(stopping.signal);
+  }, 60_000);
+  afterAll(async () => {
+    stopping.abort();
+    await run;
+    for (const server of servers) server.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  async function node(name: string): Promise<string> {
+    const server = createServer((call, response) => {
+      headers.push(call.headers);
+      response.end(name);
+    }).listen(0, "127.0.0.1");
+    servers.push(server);
+    await once(server, "listening");
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  function get(host: string, more: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const call = request(
+      {
+        host: "127.0.0.1",
+        port,
+        servername: "localhost",
+        ca: certificate.certificate,
+        headers: { ...more, host },
+        agent: false,
+      },
+      (response) => {
+        let body = "";
+        response.setEncoding("utf8").on("data", (part: string) => {
+          body += part;
+        });
+        response.once("end", () => resolve({ status: response.statusCode, body }));
+      },
+    );
+    call.once("error", reject);
+    call.end();
+    return promise;
+  }
+
+  function serve(route: Route): void {
+    routes.set(route.appId, route);
+    ingress.changed();
+  }
+
+  const answers = (host: string, expected: Partial<Answer>) =>
+    waitUntil(
+      `${host} answers ${JSON.stringify(expected)}`,
+      async () => {
+        const answer = await get(host).catch(() => undefined);
+        return Object.entries(expected).every(([name, value]) => answer?.[name as keyof Answer] === value);
+      },
+      { withinMs: 20_000, describe: () => faults.join("\n") },
+    );
+
+  test("its first process starts with the first route, and replaces the headers about the client", async () => {
+    expect(haproxy.isRunning).toBe(false);
+    serve({ appId: "shop", hosts: ["shop.test"], nodes: [await node("shop-1")] });
+    await answers("shop.test", { status: 200, body: "shop-1" });
+    expect(await get(`SHOP.test:${port}`, { "x-forwarded-for": "192.0.2.9", forwarded: "for=x" })).toMatchObject({
+      status: 200,
+    });
+    expect(headers.at(-1)).toMatchObject({
+      "x-forwarded-for": "127.0.0.1",
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": `SHOP.test:${port}`,
+    });
+    expect(headers.at(-1)).not.toHaveProperty("forwarded");
+  });
+
+  test("a host without an app gets 421, and the probe a response of the ingress itself", async () => {
+    expect(await get("other.test")).toEqual({ status: 421, body: "No app has this host.\n" });
+    const client = connectH2(`https://127.0.0.1:${port}`, { ca: certificate.certificate });
+    const stream = client.request({ ":path": "/.well-known/holdfast-ingress", ":authority": "shop.test" });
+    const [{ ":status": status }] = (await once(stream, "response")) as [{ ":status": number }];
+    expect(status).toBe(204);
+    client.close();
+  });
+
+  test("another app, another machine and no machine take effect without another process", async () => {
+    serve({ appId: "blog", hosts: ["blog.test"], nodes: [await node("blog-1")] });
+    await answers("blog.test", { status: 200, body: "blog-1" });
+    serve({ appId: "blog", hosts: ["blog.test"], nodes: [await node("blog-2")] });
+    await answers("blog.test", { body: "blog-2" });
+    serve({ appId: "blog", hosts: ["blog.test"], nodes: [] });
+    await answers("blog.test", { status: 503 });
+    routes.delete("blog");
+    ingress.changed();
+    await answers("blog.test", { status: 421 });
+    expect(await get("shop.test")).toEqual({ status: 200, body: "shop-1" });
+    expect(faults).toEqual([]);
+  });
+
+  test("another certificate is served by a process beside the old one, without a failed request", async () => {
+    const before = certificate;
+    const made = await createTestCertificate();
+    const changing = new AbortController();
+    let failed = 0;
+    const load = (async () => {
+      while (!changing.signal.aborted) {
+        const answer = await get("shop.test").catch(() => undefined);
+        // The client trusts one of two self-signed certificates: it fails with the other.
+        if (answer !== undefined && answer.status !== 200) failed += 1;
+      }
+    })();
+    certificate = { key: made.key, certificate: made.cert };
+    ingress.changed();
+    await answers("shop.test", { status: 200 });
+    changing.abort();
+    await load;
+    expect([failed, faults]).toEqual([0, []]);
+    expect(certificate.certificate).not.toBe(before.certificate);
+  });
+});

@@ -1,0 +1,60 @@
+import { create } from "@bufbuild/protobuf";
+import { endpointsOf } from "@holdfast/common/endpoint.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { reportedListeners } from "@holdfast/common/open-listeners.ts";
+import type { Feed } from "@holdfast/feed/follow.ts";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import {
+  type AppRoute,
+  type FollowRequest,
+  FollowRequestSchema,
+  IngressService,
+  type RouteBatch,
+} from "@holdfast/proto/holdfast/ingress/v1/ingress_pb.ts";
+import type { Route } from "./route-table.ts";
+
+/** Feed of an ingress: the routes of all hosted apps. */
+export interface RouteFeed extends Feed<FollowRequest, RouteBatch> {
+  readonly controllers: readonly string[];
+  /** The routes by the id of their app. */
+  readonly routes: ReadonlyMap<string, AppRoute & Route>;
+  /** Applies routes from disk. */
+  restore(batch: RouteBatch): void;
+}
+
+/** `onChange` is called after each batch that ends a change. */
+export function createRouteFeed(listen: readonly string[], onChange: () => void, log: Log): RouteFeed {
+  const routes = new Map<string, AppRoute>();
+  /** Apps that the current full list has not contained so far; undefined while there is no list in progress. */
+  let unlisted: Set<string> | undefined;
+  let controllers: readonly string[] = [];
+
+  function apply(batch: RouteBatch): void {
+    if (batch.reset) unlisted = new Set(routes.keys());
+    if (batch.controllers.length > 0) ({ controllers } = batch);
+    for (const route of batch.routes) {
+      routes.set(route.appId, route);
+      unlisted?.delete(route.appId);
+    }
+    for (const appId of batch.removed) routes.delete(appId);
+    if (!batch.synced) return;
+    for (const appId of unlisted ?? []) routes.delete(appId);
+    unlisted = undefined;
+    onChange();
+  }
+
+  return {
+    method: grpcService(IngressService).follow,
+    firstMessage: () => create(FollowRequestSchema, { listeners: reportedListeners(endpointsOf(listen)) }),
+    apply(batch, controller) {
+      if (batch.reset) log.info("following controller", { controller });
+      apply(batch);
+      return undefined;
+    },
+    get controllers() {
+      return controllers;
+    },
+    routes,
+    restore: apply,
+  };
+}

@@ -1,0 +1,49 @@
+import { describe, expect, test } from "vitest";
+import { commandsBetween } from "./haproxy-commands.ts";
+import { emptyTable, hostsOf, type Route, serversMax, withRoutes } from "./route-table.ts";
+
+const routesOf = (...routes: Route[]) => new Map(routes.map((route) => [route.appId, route]));
+const shop = { appId: "shop", hosts: ["shop.test"], nodes: ["127.0.0.2:80", "127.0.0.3:80"] };
+const blog = { appId: "blog", hosts: ["blog.test", "www.test"], nodes: ["127.0.0.4:80"] };
+
+describe("a table of routes", () => {
+  test("gives each app a backend and each machine a server, and keeps them", () => {
+    const first = withRoutes(emptyTable, routesOf(shop, blog));
+    expect([...hostsOf(first)]).toEqual([
+      ["shop.test", 0],
+      ["blog.test", 1],
+      ["www.test", 1],
+    ]);
+    const next = withRoutes(first, routesOf({ ...shop, nodes: ["127.0.0.5:80", "127.0.0.3:80"] }, blog));
+    expect(next.backends[0]?.servers).toEqual(["127.0.0.5:80", "127.0.0.3:80"]);
+    expect(commandsBetween(first, next, "/hosts")).toEqual([
+      "set server app0/node0 state maint",
+      "set server app0/node0 addr 127.0.0.5 port 80",
+      "set server app0/node0 state ready",
+    ]);
+  });
+
+  test("removes the hosts of an app before the servers of its backend get another app", () => {
+    const first = withRoutes(emptyTable, routesOf(shop));
+    const next = withRoutes(first, routesOf(blog));
+    expect(commandsBetween(first, next, "/hosts")).toEqual([
+      "del map /hosts shop.test",
+      "set server app0/node0 state maint",
+      "set server app0/node0 addr 127.0.0.4 port 80",
+      "set server app0/node0 state ready",
+      "set server app0/node1 state maint",
+      "add map /hosts blog.test app0",
+      "add map /hosts www.test app0",
+    ]);
+  });
+
+  test("has twice the backends once all are in use, and at most as many servers as HAProxy", () => {
+    const many = Array.from({ length: 65 }, (_, n) => ({ appId: `a${n}`, hosts: [`a${n}.test`], nodes: [] }));
+    const full = withRoutes(emptyTable, routesOf(...many.slice(0, 64)));
+    expect(full.backends).toHaveLength(64);
+    const more = withRoutes(full, routesOf(...many));
+    expect([more.backends.length, hostsOf(more).get("a64.test")]).toEqual([128, 64]);
+    const nodes = Array.from({ length: serversMax + 5 }, (_, n) => `127.0.1.${n}:80`);
+    expect(withRoutes(emptyTable, routesOf({ ...shop, nodes })).backends[0]?.servers).toHaveLength(serversMax);
+  });
+});
