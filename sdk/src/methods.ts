@@ -4,7 +4,9 @@ import type {
   ApiKey,
   App,
   AppAuth,
+  AppDeployments,
   AppDomain,
+  AppNodes,
   Attachment,
   AuthClient,
   AuthClients,
@@ -209,6 +211,25 @@ export class ApiKeys extends ApiMethods {
 
 /** Apps of the organization, with their attached databases and files services. */
 export class AppMethods extends ApiMethods {
+  /** Lists the newest 20 deployments of a hosted app, and those that its machines still run, newest first. */
+  deployments(appId: string, options?: CallOptions): Promise<AppDeployments> {
+    return this.transport.request("GET", pathOf("app-services", appId, "deployments"), options);
+  }
+
+  /**
+   * Deploys an earlier deployment again: the given one, or the one before the one that serves. Image, variables, port
+   * and command are the earlier ones, also if its tag has another image now.
+   */
+  rollBack(appId: string, deploymentId?: string, options?: CallOptions): Promise<App> {
+    const path = pathOf("app-services", appId, "rollback");
+    return this.transport.request("POST", path, { ...options, body: { deployment_id: deploymentId } });
+  }
+
+  /** Lists the machines of a hosted app. */
+  nodes(appId: string, options?: CallOptions): Promise<AppNodes> {
+    return this.transport.request("GET", pathOf("app-services", appId, "nodes"), options);
+  }
+
   /**
    * Creates an app. With `image_ref` it runs on machines of the platform: the response is 202, and the operation ends
    * once the app serves. Without it the app runs outside of the platform, and its status is Running immediately. 409

@@ -13,9 +13,13 @@ export type AlertSeverity = "info" | "warning" | "critical";
 
 export type AlertState = "ok" | "pending" | "firing" | "no_data" | "paused";
 
+export type AppDeploymentStatus = "deploying" | "succeeded" | "failed";
+
 export type AppDomainStatus = "pending" | "verified";
 
 export type AppHosting = "external" | "platform";
+
+export type AppNodeStatus = "Starting" | "Running" | "Unreachable";
 
 export type AppStatus = "Running" | "Pending" | "Provisioning" | "Deploying" | "Error";
 
@@ -240,6 +244,28 @@ export interface AppDeletion {
   readonly operation: Operation | null;
 }
 
+/** An image of a hosted app with its settings. */
+export interface AppDeployment {
+  readonly id: string;
+  /** Number of the deployment, from 1 on. */
+  readonly number: number;
+  readonly status: AppDeploymentStatus;
+  /** The image as it was requested, such as "shop:1". */
+  readonly image_ref: string;
+  /** Digest of the image; null until the registry has named it. */
+  readonly image_digest: string | null;
+  /** True for the deployment that clients reach. */
+  readonly serves: boolean;
+  /** Reason of a failure, or of a delay. */
+  readonly reason: string | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+
+export interface AppDeployments {
+  readonly deployments: readonly AppDeployment[];
+}
+
 /** A domain of an app. */
 export interface AppDomain {
   readonly id: string;
@@ -257,6 +283,21 @@ export interface AppDomainRecord {
   readonly type: string;
   readonly name: string;
   readonly value: string;
+}
+
+/** A machine of a hosted app. */
+export interface AppNode {
+  readonly id: string;
+  readonly status: AppNodeStatus;
+  readonly zone: string;
+  /** Id of the deployment whose release serves on it; null before the first one. */
+  readonly deployment_id: string | null;
+  /** Version of the agent; null without a connection. */
+  readonly agent_build: string | null;
+}
+
+export interface AppNodes {
+  readonly nodes: readonly AppNode[];
 }
 
 /** A database or a files service that is attached to an app. */

@@ -2,7 +2,7 @@ import { Resolver } from "node:dns/promises";
 import { rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import type { App, AppDeletion, Operation } from "@holdfast/sdk/index.ts";
+import type { App, AppDeletion, AppDeployments, AppNodes, Operation } from "@holdfast/sdk/index.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
@@ -175,6 +175,22 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 2" });
   }, 300_000);
 
+  test("a rollback deploys the image before again, and nodes and deployments are listed", async () => {
+    const changed = expectStatus(await platform.rest.post<App>(`/app-services/${id}/rollback`, {}), 202).json;
+    expect(await ended(changed)).toMatchObject({ type: "deploy", status: "completed" });
+    expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 1" });
+    const listed = await platform.rest.get<AppDeployments>(`/app-services/${id}/deployments`);
+    const { deployments } = expectStatus(listed, 200).json;
+    expect(deployments.map(({ number, status, image_ref, serves }) => [number, status, image_ref, serves])).toEqual([
+      [4, "succeeded", "shop:1", true],
+      [3, "failed", "shop:2", false],
+      [2, "succeeded", "shop:2", false],
+      [1, "succeeded", "shop:1", false],
+    ]);
+    const { nodes } = expectStatus(await platform.rest.get<AppNodes>(`/app-services/${id}/nodes`), 200).json;
+    expect(nodes).toMatchObject([{ status: "Running", deployment_id: deployments[0]?.id }]);
+  }, 300_000);
+
   test("an ingress that was killed serves from its disk while no controller runs", async () => {
     const { controllers, ingress = 0 } = platform.processes();
     expect(ingress).toBeGreaterThan(0);
@@ -186,7 +202,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
         return isOther && (await answerOf({ url }).catch(() => undefined));
       };
       const answer = await waitUntil("the next ingress serves", isServed, { withinMs: 60_000 });
-      expect(answer).toMatchObject({ release: "first", note: "image 2" });
+      expect(answer).toMatchObject({ release: "first", note: "image 1" });
     } finally {
       for (const controller of controllers) process.kill(controller, "SIGCONT");
     }

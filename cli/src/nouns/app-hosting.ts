@@ -115,4 +115,34 @@ export function addAppHosting(apps: CliCommand): void {
       const { id, name } = await appOf(context, nameOrId);
       await showChanged(context, await context.client.apps.update(id, await releaseOf(context, flags)), name, flags);
     });
+
+  apps
+    .command("deployments <app>")
+    .description("list the newest deployments of a hosted app")
+    .example("apps deployments shop")
+    .does(async (context, app: string) => {
+      const { id } = await appOf(context, app);
+      const { deployments } = await context.client.apps.deployments(id);
+      context.output.list(deployments, ["number", "id", "status", "image_ref", "serves", "created_at", "reason"]);
+    });
+
+  const rollback = apps
+    .command("rollback <app> [deployment]")
+    .description("deploy an earlier deployment again, by its id; the one before the one that serves by default");
+  withWait(rollback)
+    .example("apps rollback shop --wait")
+    .does(async (context, nameOrId: string, deployment: string | undefined, flags: WaitFlags) => {
+      const { id, name } = await appOf(context, nameOrId);
+      await showChanged(context, await context.client.apps.rollBack(id, deployment), name, flags);
+    });
+
+  apps
+    .command("nodes <app>")
+    .description("list the machines of a hosted app")
+    .example("apps nodes shop")
+    .does(async (context, app: string) => {
+      const { id } = await appOf(context, app);
+      const { nodes } = await context.client.apps.nodes(id);
+      context.output.list(nodes, ["id", "status", "zone", "deployment_id", "agent_build"]);
+    });
 }

@@ -35,6 +35,7 @@ import { userHandlers } from "./auth/user-api.ts";
 import { createAppIngress } from "./ingress/app-ingress.ts";
 import { contributeIngress, type IngressSettings, ingressSettings } from "./ingress/contribute-ingress.ts";
 import { contributeHosting } from "./hosting/contribute-hosting.ts";
+import { createDeploymentApi } from "./hosting/deployment-api.ts";
 import { deploymentKind } from "./hosting/deployment.ts";
 import { createHostingCommands } from "./hosting/hosting-commands.ts";
 import { hostingEventDefinitions } from "./hosting/hosting-events.ts";
@@ -53,7 +54,11 @@ export const appSystem = declareSystem({
   settings: { ...appSettings, ...registrySettings, ...ingressSettings },
   declares: [operationTypes.of(...Object.values(hostingOperations))],
   scopes: { apps: { verbs: ["read", "write", "data"], completeFrom: "developer" } },
-  audited: { "holdfast.v1.AppService": "app", "holdfast.v1.AppAuthService": "app" },
+  audited: {
+    "holdfast.v1.AppService": "app",
+    "holdfast.v1.AppAuthService": "app",
+    "holdfast.v1.AppDeploymentService": "app",
+  },
   events: { ...authEventDefinitions, ...hostingEventDefinitions },
   contribute: (kernel, useLater, settings) => [
     ...contributeHosting(kernel, settings),
@@ -115,6 +120,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
     registry: { address: settings.registryAddress, authorities: () => authority.trustBundle },
   };
 
+  const hostingCommands = createHostingCommands(hosting);
   const keys = createFilesKeyChanges({ ...kernel, users });
   async function removeRest(unit: Changes, app: AppObject, signal: AbortSignal): Promise<void> {
     for (const attachment of app.spec.attachments) await endAttachment(unit, attachment, { services, keys });
@@ -146,7 +152,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
       createAppApi({
         ...all,
         quotas: use(quotasPart),
-        hosting: createHostingCommands(hosting),
+        hosting: hostingCommands,
         access: appAccess,
         serviceAccess: use(serviceAccessPart),
         filesAccess: createServiceAccess({ services, operations: collections.open(operationKind), family: "files" }),
@@ -156,6 +162,12 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
         isIssuer,
         lookUpTxt: createTxtLookup(domainServers),
         removeRest,
+      }),
+      createDeploymentApi({
+        ...hosting,
+        access: appAccess,
+        hosting: hostingCommands,
+        isRunning: (serviceId) => services.get(serviceId)?.object.status.state === "Running",
       }),
       createAuthApi({
         ...all,

@@ -12,8 +12,9 @@ import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import type { AppIngress } from "../ingress/app-ingress.ts";
-import { type DeploymentObject, deploymentKind } from "./deployment.ts";
-import { type HostedApp, isHosted } from "./hosted-app.ts";
+import { appOfDeployment, type DeploymentObject, deploymentKind, type ReleaseSettings } from "./deployment.ts";
+import { earlierDeployment } from "./earlier-deployment.ts";
+import { type HostedApp, requireHosted } from "./hosted-app.ts";
 import { hostingOperations } from "./hosting-operations.ts";
 import {
   changedSettings,
@@ -47,6 +48,11 @@ export interface HostingCommands {
   added(request: CreateAppRequest): ((unit: Changes, app: AppObject) => Deployed) | undefined;
   /** Adds a deployment to the unit of work. Throws APP_NOT_HOSTED, OPERATION_IN_PROGRESS and INVALID_REQUEST. */
   deployed(unit: Changes, app: AppObject, request: UpdateAppRequest, signal: AbortSignal): Promise<Deployed>;
+  /**
+   * Adds a deployment that repeats an earlier one: the given one, or the one before the one that serves. Throws
+   * APP_NOT_HOSTED, OPERATION_IN_PROGRESS, and OBJECT_NOT_FOUND and WRONG_STATE without such a deployment.
+   */
+  rolledBack(unit: Changes, app: AppObject, deploymentId: string | undefined, signal: AbortSignal): Promise<Deployed>;
   /** Requests the deletion of an app in the unit of work, and cancels its operation in progress. */
   deleted(unit: Changes, app: Stored<HostedApp>, signal: AbortSignal): Promise<RequestedDeletion>;
 }
@@ -87,6 +93,28 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
     return { app, deployment: () => deployment, operation: () => operation };
   }
 
+  /** Throws APP_NOT_HOSTED, OPERATION_IN_PROGRESS, and WRONG_STATE for an app that is being deleted. */
+  async function requireIdle(app: AppObject, signal: AbortSignal): Promise<HostedApp> {
+    const hosted = requireHosted(app);
+    if (app.metadata.deletionRequestedAt !== undefined)
+      throw new HoldfastError("WRONG_STATE", "The app is being deleted.");
+    const inProgress = (await findOperation(operations, hosted.status.hosting.operationId, signal))?.object;
+    if (inProgress !== undefined && !isFinished(inProgress))
+      throw new HoldfastError(
+        "OPERATION_IN_PROGRESS",
+        `Operation ${inProgress.metadata.id} (${inProgress.spec.type}) is in progress.`,
+      );
+    return hosted;
+  }
+
+  function deploy(unit: Changes, app: HostedApp, settings: ReleaseSettings, digest: string | null): Deployed {
+    const ids = { deploymentId: newId(), operationId: newId() };
+    return add(
+      unit,
+      withDeployment(app, { ...ids, type: hostingOperations.deploy, settings, digest, now: clock.now() }),
+    );
+  }
+
   return {
     visibleIn: [deployments, operations],
     deployment: (id) => deployments.get(id)?.object,
@@ -104,28 +132,29 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
       return (unit, app) => {
         const settings = newSettings(request, imageRef, contextOf(app));
         const ids = { deploymentId: newId(), operationId: newId() };
-        return add(unit, newHosting(app, size, { ...ids, type: serviceOperations.create, settings, now: clock.now() }));
+        const type = serviceOperations.create;
+        return add(unit, newHosting(app, size, { ...ids, type, settings, digest: null, now: clock.now() }));
       };
     },
 
     async deployed(unit, app, request, signal) {
-      if (!isHosted(app)) throw new HoldfastError("APP_NOT_HOSTED", "The app runs outside of the platform.");
-      const { operationId } = app.status.hosting;
-      const inProgress = (await findOperation(operations, operationId, signal))?.object;
-      if (inProgress !== undefined && !isFinished(inProgress))
-        throw new HoldfastError(
-          "OPERATION_IN_PROGRESS",
-          `Operation ${inProgress.metadata.id} (${inProgress.spec.type}) is in progress.`,
-        );
-      const { deploymentId } = app.spec.hosting;
+      const hosted = await requireIdle(app, signal);
+      const { deploymentId } = hosted.spec.hosting;
       const before = deployments.get(deploymentId) ?? (await deployments.getCurrent(deploymentId, signal));
       if (before === undefined) throw new Error(`app ${app.metadata.id} has no deployment ${deploymentId}`);
       const fields = (request.updateMask?.paths ?? []).filter((path) =>
         (deployedFields as readonly string[]).includes(path),
       );
       const settings = changedSettings(before.object.spec.settings, request, fields, contextOf(app));
-      const ids = { deploymentId: newId(), operationId: newId() };
-      return add(unit, withDeployment(app, { ...ids, type: hostingOperations.deploy, settings, now: clock.now() }));
+      return deploy(unit, hosted, settings, null);
+    },
+
+    async rolledBack(unit, app, deploymentId, signal) {
+      const hosted = await requireIdle(app, signal);
+      const { servingId } = hosted.status.hosting;
+      const all = deployments.by(appOfDeployment, app.metadata.id).map(({ object }) => object);
+      const earlier = earlierDeployment(all, servingId, deploymentId);
+      return deploy(unit, hosted, earlier.spec.settings, earlier.status.digest);
     },
 
     async deleted(unit, app, signal) {

@@ -13,6 +13,8 @@ interface NewDeployment {
   readonly operationId: string;
   readonly type: OperationDefinition;
   readonly settings: ReleaseSettings;
+  /** Digest of the image, of a deployment that repeats an earlier one; null for others. */
+  readonly digest: string | null;
   readonly now: number;
 }
 
@@ -73,13 +75,13 @@ export function withDeployment(app: HostedApp, deployment: NewDeployment): Deplo
 
 function deploymentOf(
   { metadata: { id: appId, name, organizationId }, spec }: HostedApp,
-  { deploymentId, operationId, type, settings, now }: NewDeployment,
+  { deploymentId, operationId, type, settings, digest, now }: NewDeployment,
 ): Omit<Deploying, "app"> {
   return {
     deployment: {
       metadata: newMetadata(deploymentId, now, { name, organizationId }),
       spec: { appId, number: spec.hosting.deploymentNumber, settings },
-      status: newDeploymentStatus(null),
+      status: newDeploymentStatus(digest),
     },
     operation: newOperation({ id: operationId, subject: { kind: appKind.name, id: appId }, organizationId, type, now }),
   };

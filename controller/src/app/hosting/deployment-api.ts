@@ -1,0 +1,66 @@
+import { create } from "@bufbuild/protobuf";
+import type { Call } from "@holdfast/common/call.ts";
+import { type ServedService, serve } from "@holdfast/common/call.ts";
+import {
+  AppDeploymentService,
+  AppDeploymentsSchema,
+  AppNodesSchema,
+} from "@holdfast/proto/holdfast/v1/app_deployment_pb.ts";
+import { mutate } from "#access/mutate.ts";
+import type { FleetSystem } from "#fleet/fleet-system.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { AppAccess } from "../app/app-access.ts";
+import { type AppObject, appKind } from "../app/app.ts";
+import { appMessage, type IsRunning } from "../app/app-message.ts";
+import { createAppNodes } from "./app-nodes.ts";
+import { appOfDeployment, type DeploymentObject } from "./deployment.ts";
+import { deploymentMessage, nodeMessage } from "./deployment-message.ts";
+import type { HostingCommands } from "./hosting-commands.ts";
+import { type HostedApp, requireHosted } from "./hosted-app.ts";
+
+export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts"> {
+  readonly access: AppAccess;
+  readonly apps: Collection<AppObject>;
+  readonly deployments: Collection<DeploymentObject>;
+  readonly fleet: Pick<FleetSystem["fleet"], "session" | "observation">;
+  readonly hosting: HostingCommands;
+  readonly isRunning: IsRunning;
+  readonly begin: () => UnitOfWork;
+}
+
+/** The RPCs of hosted apps' deployments and machines. */
+export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
+  const { access, apps, deployments, machines, fleet, hosting, isRunning } = deps;
+  const { observe } = createAppNodes(deps);
+  const hosted = (appId: string, call: Call): HostedApp => requireHosted(access.require(appId, call).object);
+
+  return serve(AppDeploymentService, {
+    listAppDeployments: async ({ appId }, call) => {
+      const { servingId } = hosted(appId, call).status.hosting;
+      const found = deployments.by(appOfDeployment, appId).map(({ object }) => object);
+      const newestFirst = found.toSorted((a, b) => b.spec.number - a.spec.number);
+      return create(AppDeploymentsSchema, {
+        deployments: newestFirst.map((each) => deploymentMessage(each, servingId)),
+      });
+    },
+
+    rollBackApp: ({ appId, deploymentId }, call) => {
+      const visibleIn = [apps, ...hosting.visibleIn];
+      return mutate(deps, call, { action: "app.rollback", kind: appKind.name, visibleIn }, async (unit) => {
+        const before = await access.getCurrent(appId, call);
+        const { app, ...created } = await hosting.rolledBack(unit, before.object, deploymentId, call.signal);
+        unit.update(appKind, before, app);
+        return { id: appId, response: appMessage(app, { isRunning, ...hosting, ...created }) };
+      });
+    },
+
+    listAppNodes: async ({ appId }, call) => {
+      const { nodeIds } = hosted(appId, call).status.hosting;
+      const nodes = nodeIds.map((id) =>
+        nodeMessage(observe(id), machines.get(id)?.object, fleet.session(id)?.agentVersion),
+      );
+      return create(AppNodesSchema, { nodes });
+    },
+  });
+}

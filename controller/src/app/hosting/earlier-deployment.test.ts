@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { newMetadata } from "#kernel/store/resource.ts";
+import { type DeploymentObject, newDeploymentStatus } from "./deployment.ts";
+import { earlierDeployment } from "./earlier-deployment.ts";
+
+function deployment(number: number, state: DeploymentObject["status"]["state"]): DeploymentObject {
+  return {
+    metadata: newMetadata(`d${number}`, 0, { name: "shop", organizationId: "o" }),
+    spec: {
+      appId: "a",
+      number,
+      settings: {
+        imageRef: `shop:${number}`,
+        command: [],
+        environment: {},
+        sealedEnvironment: "",
+        secretNames: [],
+        port: 8_080,
+        healthCheckPath: "",
+        startTimeoutSeconds: 60,
+        drainSeconds: 30,
+      },
+    },
+    status: { ...newDeploymentStatus("sha256:a"), state },
+  };
+}
+
+const all = [
+  deployment(1, "succeeded"),
+  deployment(2, "succeeded"),
+  deployment(3, "failed"),
+  deployment(4, "succeeded"),
+  deployment(5, "failed"),
+];
+
+describe("a rollback", () => {
+  test.each([
+    ["d4", undefined, "d2"],
+    ["d2", undefined, "d1"],
+    ["d4", "d1", "d1"],
+    ["d2", "d4", "d4"],
+  ])("from %s to %s is to %s", (servingId, chosen, expected) => {
+    expect(earlierDeployment(all, servingId, chosen).metadata.id).toBe(expected);
+  });
+
+  test.each([
+    ["d1", undefined, "WRONG_STATE"],
+    [null, undefined, "WRONG_STATE"],
+    ["d4", "d3", "WRONG_STATE"],
+    ["d4", "d9", "OBJECT_NOT_FOUND"],
+  ])("from %s to %s is refused", (servingId, chosen, key) => {
+    expect(() => earlierDeployment(all, servingId, chosen)).toThrow(expect.objectContaining({ key }));
+  });
+});
