@@ -211,7 +211,10 @@ export class ApiKeys extends ApiMethods {
 
 /** Apps of the organization, with their attached databases and files services. */
 export class AppMethods extends ApiMethods {
-  /** Lists the newest 20 deployments of a hosted app, and those that its machines still run, newest first. */
+  /**
+   * Lists the newest 20 deployments of a hosted app, and those that its machines still run, newest first; none for an
+   * app that runs outside of the platform.
+   */
   deployments(appId: string, options?: CallOptions): Promise<AppDeployments> {
     return this.transport.request("GET", pathOf("app-services", appId, "deployments"), options);
   }
@@ -225,7 +228,7 @@ export class AppMethods extends ApiMethods {
     return this.transport.request("POST", path, { ...options, body: { deployment_id: deploymentId } });
   }
 
-  /** Lists the machines of a hosted app. */
+  /** Lists the machines of a hosted app; none for others. */
   nodes(appId: string, options?: CallOptions): Promise<AppNodes> {
     return this.transport.request("GET", pathOf("app-services", appId, "nodes"), options);
   }

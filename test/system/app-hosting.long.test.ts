@@ -101,7 +101,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     return JSON.parse(text) as Answer;
   }
 
-  test("POST with an image ends Running, and the container answers at the port of its machine", async () => {
+  test("POST with an image ends Running, and the container answers at its URL", async () => {
     const response = await platform.rest.post<App>("/app-services", {
       name: "shop",
       image_ref: "shop:1",

@@ -15,6 +15,8 @@ import {
   CreateAppRequestSchema,
   UpdateAppRequestSchema,
 } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { hostedFieldRule } from "./hosting/hosting-request.ts";
+import { imageReferenceForm } from "./hosting/image-reference.ts";
 import { homeUrlForm, httpsUrlForm, originForm, redirectUriForm } from "./app/checked-url.ts";
 import { hostNameForm, oneLineForm, pemForm, portForm, visibleForm } from "./auth/checked-auth.ts";
 import { idpForm, issuerUrlForm } from "./auth/idp.ts";
@@ -27,6 +29,9 @@ const domainNameForm = { ...formatRule("hostname"), pattern: "\\." };
 export const appSchemaRules: readonly SchemaRule[] = [
   [CreateAppRequestSchema.field.homeUrl, homeUrlForm],
   [UpdateAppRequestSchema.field.homeUrl, homeUrlForm],
+  [CreateAppRequestSchema, hostedFieldRule],
+  [CreateAppRequestSchema.field.imageRef, imageReferenceForm],
+  [UpdateAppRequestSchema.field.imageRef, imageReferenceForm],
   [CreateAppDomainRequestSchema.field.name, domainNameForm],
   [EnableAuthRequestSchema, { required: ["smtp"] }],
   [EnableAuthRequestSchema.field.redirectUris, redirectUriForm],

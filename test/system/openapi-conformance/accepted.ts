@@ -514,11 +514,33 @@ export const accepted: readonly Accepted[] = [
   },
   refused(
     400,
-    /^invalid_request: (zone|plan_name):? must be one of/,
-    "zones and plans are those of the installation, which GET /catalog lists",
+    /^invalid_request: (zone|plan_name|storage_tier):? must be one of/,
+    "zones, plans and storage tiers are those of the installation, which GET /catalog lists",
+    "POST /app-services",
     "POST /pipelines",
     "POST /stacks",
   ),
+  {
+    ...refused(
+      400,
+      /^invalid_request: (image_ref:? (must be an image of|is too long)|(command|env|secret_env):? is only for|secret_env:? has|(env|secret_env):? must have at most)/,
+      "images are those of the organization in the platform's registry; empty variables mean none; each is in one map",
+      "POST /app-services",
+      "PATCH /app-services/{app_id}",
+    ),
+    isTimed: true,
+  },
+  {
+    ...refused(
+      422,
+      /^(app_not_hosted|hosting_unavailable): /,
+      "the app in the path runs outside of the platform, or the host of the test has no image for apps",
+      "POST /app-services",
+      "PATCH /app-services/{app_id}",
+      "POST /app-services/{app_id}/rollback",
+    ),
+    isTimed: true,
+  },
   refused(
     422,
     /^kind_not_available: /,

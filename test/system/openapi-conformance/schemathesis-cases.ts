@@ -46,7 +46,7 @@ const shares: Readonly<Record<ShareName, Share>> = {
     helpers: serviceHelpers,
   },
   apps: {
-    tags: ["App", "AppAuth", "Pipeline", "Project", "Stack"],
+    tags: ["App", "AppAuth", "AppDeployment", "Pipeline", "Project", "Stack"],
     helpers: serviceHelpers,
   },
 };

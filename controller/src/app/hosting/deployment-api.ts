@@ -17,7 +17,6 @@ import { createAppNodes } from "./app-nodes.ts";
 import { appOfDeployment, type DeploymentObject } from "./deployment.ts";
 import { deploymentMessage, nodeMessage } from "./deployment-message.ts";
 import type { HostingCommands } from "./hosting-commands.ts";
-import { type HostedApp, requireHosted } from "./hosted-app.ts";
 
 export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts"> {
   readonly access: AppAccess;
@@ -33,11 +32,12 @@ export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts
 export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
   const { access, apps, deployments, machines, fleet, hosting, isRunning } = deps;
   const { observe } = createAppNodes(deps);
-  const hosted = (appId: string, call: Call): HostedApp => requireHosted(access.require(appId, call).object);
+  /** Undefined for an app that runs outside of the platform: it has no deployments and no machines. */
+  const statusOf = (appId: string, call: Call) => access.require(appId, call).object.status.hosting;
 
   return serve(AppDeploymentService, {
     listAppDeployments: async ({ appId }, call) => {
-      const { servingId } = hosted(appId, call).status.hosting;
+      const servingId = statusOf(appId, call)?.servingId ?? null;
       const found = deployments.by(appOfDeployment, appId).map(({ object }) => object);
       const newestFirst = found.toSorted((a, b) => b.spec.number - a.spec.number);
       return create(AppDeploymentsSchema, {
@@ -56,8 +56,7 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
     },
 
     listAppNodes: async ({ appId }, call) => {
-      const { nodeIds } = hosted(appId, call).status.hosting;
-      const nodes = nodeIds.map((id) =>
+      const nodes = (statusOf(appId, call)?.nodeIds ?? []).map((id) =>
         nodeMessage(observe(id), machines.get(id)?.object, fleet.session(id)?.agentVersion),
       );
       return create(AppNodesSchema, { nodes });

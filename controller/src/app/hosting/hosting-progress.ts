@@ -8,7 +8,11 @@ export interface HostingProgress {
 }
 
 /** Progress of a release on one machine, by the state that it reports. */
-const percentOf: Readonly<Record<string, number>> = { pulling: 40, starting: 60, ready: 90 };
+const percentOf: ReadonlyMap<string, number> = new Map([
+  ["pulling", 40],
+  ["starting", 60],
+  ["ready", 90],
+]);
 
 /** The progress of the desired deployment: the step of the machine that is the furthest behind. */
 export function hostingProgress(
@@ -33,7 +37,7 @@ export function hostingProgress(
     ({ report }) => report?.app?.releases.find((each) => each.id === deploymentId)?.state ?? "pulling",
   );
   const isServed = present.every(({ report }) => report?.app?.servingReleaseId === deploymentId);
-  const progressPct = Math.min(...states.map((state) => percentOf[state] ?? 40));
+  const progressPct = Math.min(...states.map((state) => percentOf.get(state) ?? 40));
   const step =
     isServed && !status.isPublished
       ? "PublishName"

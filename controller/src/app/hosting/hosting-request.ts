@@ -26,6 +26,15 @@ const hostedFields = [
   "storage_size_gb", "storage_tier", "zone", "replicas",
 ] as const;
 
+/** JSON Schema of a new app: these fields need an image. The empty values of the others mean that they are absent. */
+export const hostedFieldRule = {
+  dependentRequired: Object.fromEntries(
+    hostedFields
+      .filter((field) => !["command", "env", "secret_env"].includes(field))
+      .map((field) => [field, ["image_ref"]]),
+  ),
+};
+
 /** Throws INVALID_REQUEST for a field of hosted apps in a request without an image. */
 export function refuseHostedFields(request: CreateAppRequest): void {
   const isPresent = (value: unknown) =>

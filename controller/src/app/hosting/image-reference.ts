@@ -7,9 +7,12 @@ export interface ImageReference {
 }
 
 const part = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
-const pattern = new RegExp(
-  `^(?<name>${part}(?:/${part})*)(?::(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$`,
-);
+const name = `${part}(?:/${part})*`;
+const tag = "[A-Za-z0-9_][A-Za-z0-9._-]{0,127}";
+const digest = "sha256:[0-9a-f]{64}";
+const pattern = new RegExp(`^(?<name>${name})(?::(?<tag>${tag}))?(?:@(?<digest>${digest}))?$`);
+/** JSON Schema of a reference, with the host of a registry or without. */
+export const imageReferenceForm = { pattern: `^(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?${name}(?::${tag})?(?:@${digest})?$` };
 const nameMax = 255;
 
 /**
@@ -23,15 +26,15 @@ export function parseImageReference(
 ): ImageReference | string {
   const host = hostOf(text);
   const named = host === undefined ? text : text.slice(host.length + 1);
-  const { name = "", tag = "latest", digest } = pattern.exec(named)?.groups ?? {};
-  if (name === "") return "must be the name of an image, such as shop:1";
+  const { name: path = "", tag: label = "latest", digest: sum } = pattern.exec(named)?.groups ?? {};
+  if (path === "") return "must be the name of an image, such as shop:1";
   if (host !== undefined && host !== registry)
     return `must be an image of the platform's registry${registry === "" ? "" : `, ${registry}`}: push it there first`;
-  const [first = "", ...rest] = name.split("/");
+  const [first = "", ...rest] = path.split("/");
   if (isId(first) && rest.length > 0 && first !== organizationId) return "must be an image of your organization";
-  const repository = first === organizationId && rest.length > 0 ? name : `${organizationId}/${name}`;
+  const repository = first === organizationId && rest.length > 0 ? path : `${organizationId}/${path}`;
   if (repository.length > nameMax) return "is too long";
-  return { repository, reference: digest ?? tag };
+  return { repository, reference: sum ?? label };
 }
 
 /** The host before the name. As in Docker, a first part is a host if it has a dot or a port, or is `localhost`. */

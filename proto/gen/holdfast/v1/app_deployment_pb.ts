@@ -472,7 +472,8 @@ export const AppNodeStatusSchema: GenEnum<AppNodeStatus, AppNodeStatusJson> = /*
  */
 export const AppDeploymentService: GenService<{
   /**
-   * Lists the newest 20 deployments of a hosted app, and those that its machines still run, newest first.
+   * Lists the newest 20 deployments of a hosted app, and those that its machines still run, newest
+   * first; none for an app that runs outside of the platform.
    *
    * @generated from rpc holdfast.v1.AppDeploymentService.ListAppDeployments
    */
@@ -493,7 +494,7 @@ export const AppDeploymentService: GenService<{
     output: typeof AppSchema;
   },
   /**
-   * Lists the machines of a hosted app.
+   * Lists the machines of a hosted app; none for others.
    *
    * @generated from rpc holdfast.v1.AppDeploymentService.ListAppNodes
    */
