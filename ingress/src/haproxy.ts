@@ -123,8 +123,7 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
     }
     running = { child, socket, ended: end.promise };
     log.info("haproxy started", { backends: table.backends.length });
-    // It closes its listeners, finishes its requests and ends.
-    if (before !== undefined) signalTo(before, "SIGUSR1");
+    if (before !== undefined) drain(before);
   }
 
   return {
@@ -140,7 +139,7 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
       const last = running;
       running = undefined;
       if (last === undefined) return;
-      signalTo(last, "SIGTERM");
+      drain(last);
       const force = setTimeout(() => last.child.kill("SIGKILL"), graceMs);
       await last.ended;
       clearTimeout(force);
@@ -148,10 +147,11 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
   };
 }
 
-function signalTo({ child }: Running, signal: "SIGTERM" | "SIGUSR1"): void {
+/** Has it close its listeners, finish its requests and end. It has no handler for SIGTERM. */
+function drain({ child }: Running): void {
   const pid = child.pid === undefined ? undefined : programPid(child.pid);
   try {
-    if (pid !== undefined) process.kill(pid, signal);
+    if (pid !== undefined) process.kill(pid, "SIGUSR1");
   } catch (error) {
     // It ended by itself before the signal.
     if (!hasCode(error, "ESRCH")) throw error;
