@@ -14,12 +14,15 @@ interface AttachFlags {
 
 const accesses: readonly FilesAccess[] = ["readwrite", "readonly"];
 
+/** Columns of lists, which have no space for the URL. */
+const listColumns = appColumns.filter((column) => column !== "url");
+
 export function addApps(apps: CliCommand): void {
   apps
     .command("list")
     .description("list all apps")
     .example("apps list")
-    .does(async ({ client, output }) => output.list((await take(client.apps.list())).map(appView), appColumns));
+    .does(async ({ client, output }) => output.list((await take(client.apps.list())).map(appView), listColumns));
 
   addAppHosting(apps);
 
