@@ -1,7 +1,11 @@
+import { completed, failed, isFinished, type OperationObject, progressed } from "#operation/operation.ts";
+import type { DeploymentImage } from "./deployment-image.ts";
+import type { HostedApp } from "./hosted-app.ts";
+import { lineMax } from "./hosting.ts";
 import type { HostingPlan, ObservedNode } from "./hosting-plan.ts";
 
 /** The step of a deployment in progress, with its progress in percent and a mark that changes with each progress. */
-export interface HostingProgress {
+interface HostingProgress {
   readonly step: string;
   readonly progressPct: number;
   readonly mark: string;
@@ -15,7 +19,7 @@ const percentOf: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** The progress of the desired deployment: the step of the machine that is the furthest behind. */
-export function hostingProgress(
+function hostingProgress(
   deploymentId: string,
   { status, created }: HostingPlan,
   nodes: readonly ObservedNode[],
@@ -47,4 +51,21 @@ export function hostingProgress(
           ? "StartRelease"
           : "PullImage";
   return { step, progressPct, mark };
+}
+
+/** The operation after a round: its progress, or its end with the end of the desired deployment. */
+export function operationAfter(
+  operation: OperationObject,
+  app: HostedApp,
+  round: { readonly plan: HostingPlan; readonly nodes: readonly ObservedNode[]; readonly image: DeploymentImage },
+  now: number,
+): OperationObject {
+  if (isFinished(operation)) return operation;
+  const { plan, nodes, image } = round;
+  const { result } = plan;
+  if (result?.kind === "serves") return completed(operation, now);
+  if (result?.kind === "failed")
+    return failed(operation, { code: "deploy_failed", message: result.reason.slice(0, lineMax) }, now);
+  const progress = hostingProgress(app.spec.hosting.deploymentId, plan, nodes, image.digest !== null);
+  return progressed(operation, { ...progress, ...(image.delay !== "" && { obstacle: image.delay }) }, now);
 }

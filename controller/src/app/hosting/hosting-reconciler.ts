@@ -14,7 +14,6 @@ import type { Stored } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import {
   completed,
-  failed,
   findOperation,
   isFinished,
   type OperationObject,
@@ -30,8 +29,9 @@ import { type DeploymentImage, imageOfDeployment } from "./deployment-image.ts";
 import { supersededDeployments } from "./deployment-retention.ts";
 import { type HostedApp, isHosted } from "./hosted-app.ts";
 import { hostingEvent } from "./hosting-events.ts";
+import { lineMax } from "./hosting.ts";
 import { type HostingPlan, type ObservedNode, planHosting } from "./hosting-plan.ts";
-import { hostingProgress } from "./hosting-progress.ts";
+import { operationAfter } from "./hosting-progress.ts";
 
 export interface HostingWorkDeps extends AppWorkloadDeps, Pick<FleetSystem, "machines" | "hosts"> {
   readonly ingress: Pick<AppIngress, "addresses" | "hostOf" | "isReachable">;
@@ -53,8 +53,6 @@ const recheckMs = 2_000;
 /** Interval of checks of the ingresses, until they serve a new name. */
 const publishMs = 200;
 const recordTtlS = 30;
-/** Maximum length of a line in a stored reason. */
-const lineMax = 1_000;
 const notInTime = "The machines of the app did not report in time.";
 
 /**
@@ -229,21 +227,6 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       unit.event(hostingEvent("app.deploy_failed", app, { ...about, reason: result.reason.slice(0, lineMax) }));
     if (plan.effect === "announceFailed")
       unit.event(hostingEvent("app.failed", app, { reason: (app.status.hosting.error ?? "").slice(0, lineMax) }));
-  }
-
-  function operationAfter(
-    operation: OperationObject,
-    app: HostedApp,
-    { plan, nodes, image }: { plan: HostingPlan; nodes: readonly ObservedNode[]; image: DeploymentImage },
-    now: number,
-  ): OperationObject {
-    if (isFinished(operation)) return operation;
-    const { result } = plan;
-    if (result?.kind === "serves") return completed(operation, now);
-    if (result?.kind === "failed")
-      return failed(operation, { code: "deploy_failed", message: result.reason.slice(0, lineMax) }, now);
-    const progress = hostingProgress(app.spec.hosting.deploymentId, plan, nodes, image.digest !== null);
-    return progressed(operation, { ...progress, ...(image.delay !== "" && { obstacle: image.delay }) }, now);
   }
 
   /** Delivers the stored delivery to each machine that has not reported its generation. */

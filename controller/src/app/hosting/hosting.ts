@@ -47,3 +47,5 @@ export const appSoftware = { name: "app", version: "1" } as const;
 export const frontPort = 8_080;
 /** Term of the tasks for an app's machines: each machine has one owner for its whole life. */
 export const appTerm = 1;
+/** Maximum length of a line in a stored reason. */
+export const lineMax = 1_000;
