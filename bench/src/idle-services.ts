@@ -152,6 +152,7 @@ function openGateway() {
     services,
     operations,
     monitoredOwners: { require: unused },
+    consumers: [],
     creation: { create: unused, add: unused, runExclusive: unused },
     serviceMessage: unused,
     access: createServiceAccess({ services, operations }),

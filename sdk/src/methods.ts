@@ -723,7 +723,10 @@ export class FilesMethods extends ApiMethods {
     return this.transport.request("POST", path, { ...options, body: { storage_size_gb: storageSizeGb } });
   }
 
-  /** Creates a deleted files service again, on its retained disk, with its objects and keys. */
+  /**
+   * Creates a deleted files service again, on its retained disk, with its objects and keys. Keys of attachments that
+   * ended after the deletion are not created.
+   */
   undelete(id: string, name?: string, options?: CallOptions): Promise<ManagedService> {
     return this.transport.request("POST", pathOf("files-services", id, "undelete"), { ...options, body: { name } });
   }

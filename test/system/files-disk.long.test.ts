@@ -4,7 +4,8 @@ import { type Platform, startPlatform } from "@holdfast/testing/platform/platfor
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFiles, type FilesFixture, type KeyJson } from "./files/files-service.ts";
+import { createFiles, type FilesFixture } from "./files/files-service.ts";
+import type { KeyJson } from "./files/key.ts";
 
 // One files service whose disk is filled: each test continues from the state of the one before.
 

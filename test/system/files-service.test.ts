@@ -3,34 +3,30 @@ import {
   CreateMultipartUploadCommand,
   DeleteBucketCommand,
   DeleteObjectCommand,
+  DeleteObjectsCommand,
   GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
+  paginateListObjectsV2,
   PutObjectCommand,
+  type S3Client,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
 import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
-import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFiles, type FilesConnectionJson, type FilesFixture, type KeyJson } from "./files/files-service.ts";
+import { type AttachmentJson, attachedKey } from "./files/attachment.ts";
+import { createFiles, type FilesConnectionJson, type FilesFixture } from "./files/files-service.ts";
+import type { KeyJson } from "./files/key.ts";
+import { startWriters } from "./files/object-writers.ts";
 
-interface AttachmentJson {
-  readonly id: string;
-  readonly kind: string;
-  readonly database_name: string;
-  readonly access_key_id: string;
-  readonly variables: readonly { readonly name: string; readonly value: string }[];
-}
-
-// One platform with one files service: each test continues from the state of the one before.
+// One platform with one files service: each test continues from the state of the one before. Projects, further clients
+// and many kills are in the long lane.
 
 const skip = await requireRecipes(import.meta.filename, "files");
 /** The first run builds an image with the clients, which takes minutes on a busy machine. */
@@ -42,6 +38,7 @@ describe.skipIf(skip !== undefined)("a files service", () => {
   let media: FilesFixture;
   let writer: KeyJson;
   let reader: KeyJson;
+  let client: S3Client;
 
   beforeAll(async () => {
     const built = await testImage("files");
@@ -51,91 +48,44 @@ describe.skipIf(skip !== undefined)("a files service", () => {
   beforeAll(async () => {
     platform = await startPlatform();
     media = await createFiles(platform, image, "media");
+    writer = await media.createKey("shop");
+    client = media.sdkClient(writer);
   });
   afterAll(async () => {
+    client?.destroy();
     media?.remove();
     await platform?.remove();
   });
 
-  const keyWorks = (key: KeyJson) =>
+  const refused = (key: KeyJson) =>
     waitUntil(
-      "the key is accepted",
-      () =>
-        media.run(key, "first").then(
-          () => true,
-          () => undefined,
-        ),
-      { withinMs: 30_000 },
+      "the key is refused",
+      async () => (await media.run<{ get: string }>(key, "access")).get === "InvalidAccessKeyId 403",
     );
 
-  const ofProject = async () => {
-    const { json } = await platform.rest.get<PageJson<"services", ServiceJson>>("/files-services?name=shop-assets");
-    return json.services[0];
-  };
-  const projectIs = (status: string) =>
-    waitUntil(`the project is ${status}`, async () => {
-      const { json } = await platform.rest.get<{ status: string; detail: string }>("/projects/shop");
-      if (json.status === "Failed") throw new GiveUp(JSON.stringify(json));
-      return json.status === status;
-    });
-
-  it("has an endpoint with one bucket, and no key at first", async () => {
+  it("has an endpoint with one bucket, and the key that was created", async () => {
     const { json } = expectStatus(await platform.rest.get<FilesConnectionJson>(media.path("/connection")), 200);
     const { isolation } = await detectAbilities();
     const [port, suffix] = isolation === "root" ? [443, ""] : [9000, ":9000"];
     expect(json).toMatchObject({ endpoint: `https://${json.host}${suffix}`, port, region: "us-east-1" });
     expect(json.bucket).toBe(json.host.split(".")[0]);
-    const { keys } = expectStatus(await platform.rest.get<PageJson<"keys", KeyJson>>(media.path("/keys")), 200).json;
-    expect(keys).toEqual([]);
+    expect(writer).toMatchObject({ name: "shop", access: "readwrite" });
+    const page = expectStatus(await platform.rest.get<PageJson<"keys", KeyJson>>(media.path("/keys")), 200);
+    expect(page.json.keys.map(({ name }) => name)).toEqual(["shop"]);
+    expect(page.text).not.toContain(writer.secret_access_key);
+    const again = await platform.rest.post<ProblemJson>(media.path("/keys"), { name: "shop" });
+    expect(expectStatus(again, 409).json.code).toBe("name_taken");
+    expectStatus(await platform.rest.post(media.path("/keys"), { name: "x", access: "admin" }), 400);
   });
 
   it("stores objects of boto3, by name over TLS", async () => {
-    writer = await media.createKey("shop");
-    expect(writer).toMatchObject({ name: "shop", access: "readwrite" });
-    await keyWorks(writer);
-    const { bucket } = (await platform.rest.get<FilesConnectionJson>(media.path("/connection"))).json;
-    expect(await media.run(writer, "first")).toEqual({
+    expect(await media.accepted(writer)).toEqual({
       body: "hello",
       type: "text/plain",
       metadata: { by: "boto3" },
       range: "el",
-      buckets: [bucket],
+      buckets: [media.bucket],
     });
-  });
-
-  it("stores objects of the AWS SDK for JavaScript, with the bucket in the host name", async () => {
-    const client = media.sdkClient(writer);
-    const object = { Bucket: media.bucket, Key: "sdk/one ü.txt" };
-    try {
-      await client.send(new PutObjectCommand({ ...object, Body: "hello", Metadata: { by: "sdk" } }));
-      const found = await client.send(new GetObjectCommand(object));
-      expect([await found.Body?.transformToString(), found.Metadata]).toEqual(["hello", { by: "sdk" }]);
-      const list = await client.send(new ListObjectsV2Command({ Bucket: media.bucket, Prefix: "sdk/" }));
-      expect(list.Contents?.map(({ Key }) => Key)).toEqual([object.Key]);
-      const again = client.send(new PutObjectCommand({ ...object, Body: "other", IfNoneMatch: "*" }));
-      await expect(again).rejects.toMatchObject({ name: "PreconditionFailed" });
-      const { UploadId } = await client.send(
-        new CreateMultipartUploadCommand({ ...object, Key: "sdk/parts", ChecksumAlgorithm: "CRC32" }),
-      );
-      const part = { ...object, Key: "sdk/parts", UploadId, PartNumber: 1 };
-      const { ETag, ChecksumCRC32 } = await client.send(new UploadPartCommand({ ...part, Body: "a part" }));
-      const MultipartUpload = { Parts: [{ ETag, ChecksumCRC32, PartNumber: 1 }] };
-      await client.send(new CompleteMultipartUploadCommand({ ...object, Key: "sdk/parts", UploadId, MultipartUpload }));
-      await expect(client.send(new DeleteBucketCommand({ Bucket: media.bucket }))).rejects.toMatchObject({
-        name: "AccessDenied",
-      });
-      for (const Key of [object.Key, "sdk/parts"]) await client.send(new DeleteObjectCommand({ ...object, Key }));
-      await expect(client.send(new HeadObjectCommand(object))).rejects.toMatchObject({ name: "NotFound" });
-    } finally {
-      client.destroy();
-    }
-  });
-
-  it("lists and deletes 1,100 keys, in pages", async () => {
-    expect(await media.run(writer, "keys")).toEqual({ pages: 2, same: true, left: 0 });
-  });
-
-  it("has uploads in parts, checksums, conditional writes, presigned URLs and CORS", async () => {
     expect(await media.run(writer, "uploads")).toEqual({
       same: true,
       checked: expect.any(String),
@@ -147,6 +97,51 @@ describe.skipIf(skip !== undefined)("a files service", () => {
     });
   });
 
+  it("stores objects of the AWS SDK for JavaScript, with the bucket in the host name", async () => {
+    const object = { Bucket: media.bucket, Key: "sdk/one ü.txt" };
+    await client.send(new PutObjectCommand({ ...object, Body: "hello", Metadata: { by: "sdk" } }));
+    const found = await client.send(new GetObjectCommand(object));
+    expect([await found.Body?.transformToString(), found.Metadata]).toEqual(["hello", { by: "sdk" }]);
+    const list = await client.send(new ListObjectsV2Command({ Bucket: media.bucket, Prefix: "sdk/" }));
+    expect(list.Contents?.map(({ Key }) => Key)).toEqual([object.Key]);
+    const again = client.send(new PutObjectCommand({ ...object, Body: "other", IfNoneMatch: "*" }));
+    await expect(again).rejects.toMatchObject({ name: "PreconditionFailed" });
+    const { UploadId } = await client.send(
+      new CreateMultipartUploadCommand({ ...object, Key: "sdk/parts", ChecksumAlgorithm: "CRC32" }),
+    );
+    const part = { ...object, Key: "sdk/parts", UploadId, PartNumber: 1 };
+    const { ETag, ChecksumCRC32 } = await client.send(new UploadPartCommand({ ...part, Body: "a part" }));
+    const MultipartUpload = { Parts: [{ ETag, ChecksumCRC32, PartNumber: 1 }] };
+    await client.send(new CompleteMultipartUploadCommand({ ...object, Key: "sdk/parts", UploadId, MultipartUpload }));
+    await expect(client.send(new DeleteBucketCommand({ Bucket: media.bucket }))).rejects.toMatchObject({
+      name: "AccessDenied",
+    });
+    for (const Key of [object.Key, "sdk/parts"]) await client.send(new DeleteObjectCommand({ ...object, Key }));
+    await expect(client.send(new HeadObjectCommand(object))).rejects.toMatchObject({ name: "NotFound" });
+  });
+
+  it("lists and deletes 1,100 keys, in pages", async () => {
+    const Bucket = media.bucket;
+    const keys = Array.from({ length: 1_100 }, (_, number) => `many/${String(number).padStart(4, "0")}`);
+    const list = async () => {
+      const pages = await Array.fromAsync(paginateListObjectsV2({ client }, { Bucket, Prefix: "many/" }));
+      return pages.map(({ Contents = [] }) => Contents.map(({ Key }) => Key));
+    };
+    const remaining = keys.values();
+    const put = async () => {
+      for (const Key of remaining) await client.send(new PutObjectCommand({ Bucket, Key, Body: "x" }));
+    };
+    await Promise.all(Array.from({ length: 16 }, put));
+    const pages = await list();
+    expect(pages.map(({ length }) => length)).toEqual([1_000, 100]);
+    expect(pages.flat()).toEqual(keys);
+    for (const some of [keys.slice(0, 1_000), keys.slice(1_000)]) {
+      const Delete = { Objects: some.map((Key) => ({ Key })), Quiet: true };
+      await client.send(new DeleteObjectsCommand({ Bucket, Delete }));
+    }
+    expect((await list()).flat()).toEqual([]);
+  });
+
   it("lets a key with the access readonly only read, and a bucket be neither added nor deleted", async () => {
     reader = await media.createKey("site", "readonly");
     const denied = "AccessDenied 403";
@@ -156,21 +151,9 @@ describe.skipIf(skip !== undefined)("a files service", () => {
     expect(await media.run(reader, "access")).toEqual(expected);
   });
 
-  it("shows a secret only once, and refuses a second key of the same name", async () => {
-    const page = await platform.rest.get<PageJson<"keys", KeyJson>>(media.path("/keys"));
-    expect(page.json.keys.map(({ name }) => name).toSorted()).toEqual(["shop", "site"]);
-    expect(page.text).not.toContain(writer.secret_access_key);
-    const again = await platform.rest.post<ProblemJson>(media.path("/keys"), { name: "shop" });
-    expect(expectStatus(again, 409).json.code).toBe("name_taken");
-    expectStatus(await platform.rest.post(media.path("/keys"), { name: "x", access: "admin" }), 400);
-  });
-
   it("refuses a revoked key", async () => {
     expectStatus(await platform.rest.delete(media.path(`/keys/${reader.id}`)), 204);
-    await waitUntil(
-      "the key is refused",
-      async () => (await media.run<{ get: string }>(reader, "access")).get === "InvalidAccessKeyId 403",
-    );
+    await refused(reader);
     expectStatus(await platform.rest.delete(media.path(`/keys/${reader.id}`)), 404);
   });
 
@@ -200,84 +183,35 @@ describe.skipIf(skip !== undefined)("a files service", () => {
     });
   });
 
-  it("loses no acknowledged object when its servers are killed", async () => {
-    const child = media.start(writer, "stream");
-    const lines = createInterface({ input: child.stdout ?? process.stdin });
-    const acknowledged: string[] = [];
-    lines.on("line", (line) => {
-      if (line.startsWith("stream/")) acknowledged.push(line);
-    });
-    const ended = once(lines, "close");
-    for (let kills = 0; kills < 3; kills += 1) {
-      const count = acknowledged.length;
-      await waitUntil("the client writes", () => acknowledged.length > count);
-      const before = media.servers();
-      expect(before.length).toBe(2);
-      for (const pid of before) killImmediately(pid);
-      await waitUntil("both servers run again", () => {
-        const now = media.servers();
-        return now.length === 2 && now.every((pid) => !before.includes(pid));
-      });
+  it("loses no acknowledged object when its servers are killed during writes", async () => {
+    const writers = startWriters({ client, bucket: media.bucket });
+    try {
+      await waitUntil("each object was written", () => writers.count > 80);
+      await media.killServers();
+      const { count } = writers;
+      await waitUntil("objects are written again", () => writers.count > count);
+    } finally {
+      await writers.stop();
     }
-    await media.settled("Running");
-    child.stdin?.end();
-    await ended;
-    expect(await media.run<string[]>(writer, "streamed")).toEqual(expect.arrayContaining(acknowledged));
+    expect(await writers.faults()).toEqual([]);
   });
 
-  it("is a resource of a project, whose later specs are recorded and not applied", async () => {
-    const deploy = (spec: object) => {
-      const descriptor = { name: "shop", resources: [{ logical_name: "assets", kind: "files", spec }] };
-      return platform.rest.post("/projects/deploy", { descriptor });
-    };
-    expectStatus(await deploy({ database_type: "files" }), 400);
-    expectStatus(await deploy({ storage_gb: 1 }), 202);
-    await projectIs("Running");
-    expectStatus(await deploy({ storage_gb: 2, plan: "tier-2" }), 202);
-    await projectIs("Running");
-    expect(await ofProject()).toMatchObject({ plan_name: "tier-1", storage_size_gb: 1, operation: null });
-    const drift = await platform.rest.get("/projects/shop/drift");
-    expect(expectStatus(drift, 200).text).toContain('"path":"plan_name"');
-  });
-
-  it("is attached to an app by a separate key, with the variables of one and of several files services", async () => {
+  it("is attached to an app by a separate key, and cannot be deleted until it is detached", async () => {
     const app = expectStatus(await platform.rest.post<{ id: string }>("/app-services", { name: "shop" }), 201).json.id;
-    const path = (more = "") => `/app-services/${app}${more}`;
-    const attach = async (body: object) =>
-      expectStatus(await platform.rest.post<AttachmentJson>(path("/attachments"), body), 201).json;
-    const keysOf = async (id: string) =>
-      (await platform.rest.get<PageJson<"keys", KeyJson>>(`/files-services/${id}/keys`)).json.keys;
     const { id } = await media.get();
-    const alone = await attach({ service_id: id });
-    const variables = new Map(alone.variables.map(({ name, value }) => [name, value]));
-    expect([...variables.keys()]).toEqual(["S3_ENDPOINT", "S3_BUCKET", "S3_ACCESS_KEY", "S3_SECRET"]);
-    expect(alone).toMatchObject({ kind: "files", database_name: "", access_key_id: variables.get("S3_ACCESS_KEY") });
-    const key = { ...writer, access_key_id: alone.access_key_id, secret_access_key: variables.get("S3_SECRET") ?? "" };
-    await keyWorks(key);
-    expectStatus(await platform.rest.post(path("/attachments"), { service_id: id }), 409);
+    const path = `/app-services/${app}/attachments`;
+    const attachment = expectStatus(await platform.rest.post<AttachmentJson>(path, { service_id: id }), 201).json;
+    expect(attachment).toMatchObject({ kind: "files", database_name: "" });
+    const key = attachedKey(attachment);
+    await media.accepted(key);
+    expectStatus(await platform.rest.post(path, { service_id: id }), 409);
+    expect((await platform.rest.get(`/app-services/${app}`)).text).not.toContain(key.secret_access_key);
 
-    const assets = (await ofProject())?.id ?? "";
-    const both = await attach({ service_id: assets, access: "readonly" });
-    expect(both.variables.map(({ name }) => name)).toEqual(
-      ["MEDIA", "SHOP_ASSETS"].flatMap((prefix) =>
-        ["ENDPOINT", "BUCKET", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY"].map((name) => `${prefix}_S3_${name}`),
-      ),
-    );
-    expect((await keysOf(assets)).map(({ access }) => access)).toEqual(["readonly"]);
-    expect((await platform.rest.get(path())).text).not.toContain(key.secret_access_key);
-    expectStatus(await platform.rest.delete(path(`/attachments/${alone.id}`)), 204);
-    await waitUntil(
-      "the key is refused",
-      async () => (await media.run<{ get: string }>(key, "access")).get === "InvalidAccessKeyId 403",
-    );
-    expectStatus(await platform.rest.delete(path()), 204);
-    expect(await keysOf(assets)).toEqual([]);
-  });
-
-  it("is deleted with its project", async () => {
-    expectStatus(await platform.rest.delete("/projects/shop"), 202);
-    await projectIs("Deleted");
-    expect(await ofProject()).toBeUndefined();
+    const refusal = expectStatus(await platform.rest.delete<ProblemJson>(media.path()), 409).json;
+    expect(refusal).toMatchObject({ code: "attachment_in_use" });
+    expect(refusal.detail).toContain(`attached to app shop. Detach it first (attachment ${attachment.id})`);
+    expectStatus(await platform.rest.delete(`${path}/${attachment.id}`), 204);
+    await refused(key);
   });
 
   it("is stopped, started, protected from deletion, deleted and undeleted with its objects and keys", async () => {

@@ -6,7 +6,7 @@ export const appsErrors = {
   SMTP_REQUIRED:            { grpc: "INVALID_ARGUMENT",    status: 400, title: "A mail server is required",             help: "Sign-in sends mails, and the platform has no relay. Set smtp to a mail server of the app's owner." },
   APP_NOT_FOUND:            { grpc: "NOT_FOUND",           status: 404, title: "No such app",                           help: "It does not exist or belongs to another organization. List the apps to see their ids." },
   AUTH_NOT_ENABLED:         { grpc: "NOT_FOUND",           status: 404, title: "The app has no sign-in",                help: "Enable it with POST auth/enable." },
-  ATTACHMENT_IN_USE:        { grpc: "FAILED_PRECONDITION", status: 409, title: "The attachment is in use",              help: "The app's users are in this database. POST auth/disable first." },
+  ATTACHMENT_IN_USE:        { grpc: "FAILED_PRECONDITION", status: 409, title: "The attachment is in use",              help: "Detach the service from its apps first. A database with an app's users also needs POST auth/disable before that." },
   AUTH_ALREADY_ENABLED:     { grpc: "FAILED_PRECONDITION", status: 409, title: "The app has sign-in already",           help: "Change it with PATCH auth, or disable it with POST auth/disable." },
   AUTH_NOT_ACTIVE:          { grpc: "FAILED_PRECONDITION", status: 409, title: "The sign-in is not active",             help: "GET auth to see its status and failure reason." },
   USER_EXISTS:              { grpc: "ALREADY_EXISTS",      status: 409, title: "The user exists",                       help: "List the users with this address to see the id." },

@@ -16,10 +16,11 @@ import { createFilesKeyChanges } from "#services/files/files-key-changes.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { createServiceAccess, serviceAccessPart } from "#services/service/service-access.ts";
+import { serviceConsumers } from "#services/service/service-consumers.ts";
 import { type AppObject, appKind } from "./app/app.ts";
 import { createAppAccess } from "./app/app-access.ts";
 import { createAppApi } from "./app/app-api.ts";
-import { endAttachment } from "./app/attachments.ts";
+import { attachedApps, endAttachment } from "./app/attachments.ts";
 import { createTxtLookup } from "./app/domain-record.ts";
 import { appSchemaRules } from "./app-schema-rules.ts";
 import { authKind, isEnabled } from "./auth/auth.ts";
@@ -61,6 +62,7 @@ export const appSystem = declareSystem({
   },
   events: { ...authEventDefinitions, ...hostingEventDefinitions },
   contribute: (kernel, useLater, settings) => [
+    serviceConsumers.of(attachedApps(kernel.collections.open(appKind))),
     ...contributeHosting(kernel, settings),
     ...contributeIssuerFeed(kernel, useLater, settings),
     ...contributeRegistry(kernel, useLater, settings),

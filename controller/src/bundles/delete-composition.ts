@@ -12,7 +12,8 @@ import { requireKindScopes } from "./composition-access.ts";
 
 /**
  * Starts the deletion of a composition and all its resources, in any state; a deployment in progress is aborted. Throws
- * SCOPE_MISSING without the scopes of the resources, and DELETION_PROTECTED that names a protected resource.
+ * SCOPE_MISSING without the scopes of the resources, and DELETION_PROTECTED or ATTACHMENT_IN_USE for a resource, which
+ * the error names.
  */
 export async function deleteComposition<M extends AnyMessage>(
   { compositions, deployments, kinds, begin, clock }: CompositionSystem & Pick<Kernel, "begin" | "clock">,
@@ -33,7 +34,7 @@ export async function deleteComposition<M extends AnyMessage>(
     // The deletion was requested before.
     if (after === undefined) return { unchanged: await message(object) };
     if (blocker !== undefined)
-      throw new HoldfastError("DELETION_PROTECTED", `${blocker.name}: set ${blocker.by} to false first.`, {
+      throw new HoldfastError(blocker.protection.error, `${blocker.name}: ${blocker.protection.detail}`, {
         members: { resource: blocker.name },
       });
     const response = await message(after);

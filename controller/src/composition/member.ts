@@ -3,7 +3,7 @@ import { DepGraph, DepGraphCycleError } from "dependency-graph";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { Attached, Outputs } from "#resource-kind/outputs.ts";
-import type { Phase } from "#resource-kind/resource-kind.ts";
+import type { Phase, Protection } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { prefixOf } from "#services/resource-kind/environment-of.ts";
 import type { CompositionObject, Member } from "./composition.ts";
@@ -31,14 +31,14 @@ export function statusOfMember(
   return { word: words[phase], detail: healthy ? null : detail };
 }
 
-/** The first member that is protected against deletion, and the field that protects it; undefined if there is none. */
+/** The first member that must not be deleted; undefined if there is none. */
 export function protectedMember(
   { status }: CompositionObject,
   kinds: ResourceKinds,
-): { readonly name: string; readonly by: string } | undefined {
+): { readonly name: string; readonly protection: Protection } | undefined {
   for (const { name, kind, id, step } of status.members) {
-    const by = step === "planned" || step === "leaving" ? undefined : kinds.of(kind).protectedBy(id);
-    if (by !== undefined) return { name, by };
+    const protection = step === "planned" || step === "leaving" ? undefined : kinds.of(kind).protectedBy(id);
+    if (protection !== undefined) return { name, protection };
   }
   return undefined;
 }

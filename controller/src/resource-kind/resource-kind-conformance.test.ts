@@ -127,7 +127,7 @@ function serviceScenarios(): { readonly database: Scenario; readonly files: Scen
   };
   const database: Scenario = {
     ...ofServices,
-    kind: createDatabaseKind({ ...shared, creation }),
+    kind: createDatabaseKind({ ...shared, creation, consumers: [] }),
     good: [
       { database_type: "postgresql" },
       { database_type: "valkey", plan: "tier-2", storage_gb: 3, allowed_cidrs: ["10.0.0.0/8"], tags: { a: "b" } },
@@ -146,7 +146,13 @@ function serviceScenarios(): { readonly database: Scenario; readonly files: Scen
   };
   const files: Scenario = {
     ...ofServices,
-    kind: createFilesKind({ ...shared, creation, keys: createFilesKeyChanges(shared) }),
+    kind: createFilesKind({
+      ...shared,
+      creation,
+      keys: createFilesKeyChanges(shared),
+      consumers: [],
+      hostsReported: async () => undefined,
+    }),
     good: [{}, { plan: "tier-2", storage_gb: 3, allowed_cidrs: ["10.0.0.0/8"], tags: { a: "b" } }],
     bad: [{ database_type: "files" }, { version: "1" }, { parameters: {} }, { storage_gb: 0 }],
     otherwise: { plan: "tier-2" },

@@ -120,6 +120,12 @@ export interface CredentialsFacet {
   detach(unit: Changes, id: string, consumerId: string, signal: AbortSignal): Promise<boolean>;
 }
 
+/** A reason why a resource must not be removed, with the remedy. */
+export interface Protection {
+  readonly error: "DELETION_PROTECTED" | "ATTACHMENT_IN_USE";
+  readonly detail: string;
+}
+
 /**
  * How bundles create, change and delete resources of one kind. `create`, `act`, `mark` and `remove` add to the caller's
  * unit of work, so that the action and its record are one transaction, and may be called again after a crash.
@@ -159,8 +165,8 @@ export interface ResourceKind {
   act?(unit: Changes, id: string, action: InPlaceAction, target: ResourceSpec, signal: AbortSignal): Promise<void>;
   /** Stores the owner of the resource; undefined: the organization. */
   mark(unit: Changes, id: string, owner: Parent | undefined, signal: AbortSignal): Promise<void>;
-  /** Reason why the resource must not be removed, such as deletion protection; undefined if it may be removed. */
-  protectedBy(id: string): string | undefined;
+  /** The reason why the resource must not be removed, such as deletion protection; undefined if it may be removed. */
+  protectedBy(id: string): Protection | undefined;
   /** Requests the removal; `isOrderly` is false if the resource never ran. Returns false if nothing was written. */
   remove(unit: Changes, id: string, options: { readonly isOrderly: boolean }, signal: AbortSignal): Promise<boolean>;
   /**

@@ -8,6 +8,7 @@ import { ownerKinds } from "#fleet/owner/owner-kind.ts";
 import { createOwnerLogs } from "#fleet/owner/owner-logs.ts";
 import { createWorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
+import { untilHostsReport } from "#fleet/host/reported-hosts.ts";
 import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
@@ -58,6 +59,7 @@ import { managedServiceMessage } from "./service/managed-service-message.ts";
 import { createNameVerification } from "./service/network/name-verification.ts";
 import { createServiceCreation } from "./service/service-creation.ts";
 import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
+import { serviceConsumers } from "./service/service-consumers.ts";
 import { serviceEventDefinitions } from "./service/service-event-definitions.ts";
 import { createFenceOrders } from "./service/member/primary-replicas/failover/fence-orders.ts";
 import { createFailureDetector } from "./service/member/primary-replicas/failover/failure-detector.ts";
@@ -125,6 +127,8 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
   const [access, quotas, views] = [use(serviceAccessPart), use(quotasPart), use(backupContextPart)];
   const { index, drillIndex, liveArchive, readersOf, backupsOf, serviceBackups } = views;
   const { newestRestorePointOf, restoreSource } = serviceBackups;
+  const consumers = use(serviceConsumers);
+  const hostsReported = (signal: AbortSignal) => untilHostsReport(hosts, signal);
   const services = collections.open(managedServiceKind);
   const operations = collections.open(operationKind);
   const organizations = collections.open(organizationKind);
@@ -197,10 +201,13 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
     logs: createOwnerLogs({ fleet, cursors }),
     monitoredOwners: createMonitoredOwners(use(ownerKinds)),
     trustBundle: () => authority.trustBundle,
+    consumers,
   };
   return {
     name: "services",
-    provides: [databasesPart.of({ ...resizing, services, operations, users, engines, creation })],
+    provides: [
+      databasesPart.of({ ...resizing, services, operations, users, engines, creation, consumers, hostsReported }),
+    ],
     serviceGauges: backupMetrics(backups),
     schemaRules: servicesSchemaRules,
     rpcs: [
@@ -209,6 +216,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
         ...ofServices,
         access: createServiceAccess({ services, operations, family: "files" }),
         engines,
+        hostsReported,
         users,
         archives,
         machines,
@@ -231,6 +239,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
         machines,
         sealer,
         cursors,
+        consumers,
         log,
       }),
       createMaintenanceApi({ ...changing, ...updates, access, tasks, maintenancePaused }),
@@ -248,7 +257,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
         clock,
       }),
       createDatabaseUserApi({ users, access, tasks, changes, cursors, sealer, clock, auditNow }),
-      createDatabaseApi({ access, tasks, changes, cursors }),
+      createDatabaseApi({ access, tasks, changes, cursors, consumers }),
       createTopicApi({ access, tasks, cursors, catalog, auditNow }),
       createConsumerGroupApi({ access, tasks, cursors, auditNow }),
       createConfigurationApi({ ...changing, access, fleet, catalog, engines, waitMs }),

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,10 +7,12 @@ import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import type { TestImage } from "@holdfast/testing/engines/test-image.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
-import { argumentsAndEnvironment, findBelow } from "@holdfast/testing/platform/platform-processes.ts";
+import { argumentsAndEnvironment, findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { GiveUp, waitUntil } from "@holdfast/testing/wait-until.ts";
 import { expect } from "vitest";
+import type { KeyJson } from "./key.ts";
+import { createS3Session } from "./s3-session.ts";
 
 export interface FilesConnectionJson {
   readonly endpoint: string;
@@ -19,14 +21,6 @@ export interface FilesConnectionJson {
   readonly host: string;
   readonly port: number;
   readonly ca_certificate: string;
-}
-
-export interface KeyJson {
-  readonly id: string;
-  readonly name: string;
-  readonly access: string;
-  readonly access_key_id: string;
-  readonly secret_access_key?: string | null;
 }
 
 /** A files service on a platform, and boto3 as its client. */
@@ -40,14 +34,29 @@ export interface FilesFixture {
   /** The client of the AWS SDK for JavaScript, which has the bucket in the host name by default. */
   sdkClient(key: KeyJson): S3Client;
   readonly bucket: string;
-  /** Starts a scenario that reads its input. */
-  start(key: KeyJson, scenario: string): ChildProcess;
-  /** Pids of the servers. */
-  servers(): number[];
+  readonly connection: FilesConnectionJson;
+  /** Directory that programs of `runTool` see, with the authority as `ca.pem`. */
+  readonly directory: string;
+  /** Runs a program of the image, which resolves the names of the service; its output. */
+  runTool(argv: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
+  /** Resolves when the key is accepted, with what boto3 read of its first object. */
+  accepted(key: KeyJson): Promise<FirstObject>;
+  /** Kills both servers at the same time; resolves when both run again. */
+  killServers(): Promise<void>;
   remove(): void;
 }
 
+/** The result of the scenario `first`. */
+export interface FirstObject {
+  readonly body: string;
+  readonly type: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly range: string;
+  readonly buckets: readonly string[];
+}
+
 const settleMs = 120_000;
+const acceptedMs = 30_000;
 
 /** Creates a files service; resolves when it runs. */
 export async function createFiles(
@@ -82,17 +91,15 @@ export async function createFiles(
   writeFileSync(join(directory, "hosts"), `${address} ${connection.host} ${bucketHost}\n`);
   copyFileSync(join(import.meta.dirname, "s3-client.py"), join(directory, "s3-client.py"));
 
-  const environment = ({ access_key_id: id, secret_access_key: secret }: KeyJson) => ({
+  const environment = {
     S3_ENDPOINT: connection.endpoint,
     S3_BUCKET: connection.bucket,
     S3_REGION: connection.region,
-    S3_ACCESS_KEY: id,
-    S3_SECRET: secret ?? "",
     AWS_CA_BUNDLE: join(directory, "ca.pem"),
     SSL_CERT_FILE: join(directory, "ca.pem"),
-  });
+  };
   /** Resolves names by a file of hosts over the image's own. */
-  const argv = (scenario: string) => [
+  const withNames = (argv: readonly string[]) => [
     "/usr/bin/unshare",
     "--user",
     "--map-root-user",
@@ -101,10 +108,25 @@ export async function createFiles(
     "-c",
     `mount --bind ${join(directory, "hosts")} /etc/hosts && exec "$@"`,
     "sh",
-    "python3",
-    join(directory, "s3-client.py"),
-    scenario,
+    ...argv,
   ];
+  /** Pids of the servers of this service. */
+  const servers = () =>
+    platform
+      .processes()
+      .machines.flatMap(({ launcher }) => findBelow(launcher))
+      .filter((pid) => {
+        const [program = "", ...args] = argumentsAndEnvironment(pid).cmdline.split("\0");
+        return program.endsWith("/versitygw") && args.includes(connection.host);
+      });
+  const session = createS3Session(() => {
+    const { command, args } = image.command(withNames(["python3", join(directory, "s3-client.py")]), [directory]);
+    return spawn(command, args, {
+      cwd: "/",
+      env: { ...process.env, ...environment },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+  });
   return {
     path,
     get,
@@ -112,10 +134,11 @@ export async function createFiles(
     async createKey(name, access = "readwrite") {
       return expectStatus(await rest.post<KeyJson>(path("/keys"), { name, access }), 201).json;
     },
-    async run<T>(key: KeyJson, scenario: string) {
-      return JSON.parse(await image.run(argv(scenario), [directory], environment(key))) as T;
-    },
+    run: session.run,
     bucket: connection.bucket,
+    connection,
+    directory,
+    runTool: (argv, env = {}) => image.run(withNames(argv), [directory], { ...environment, ...env }),
     sdkClient: ({ access_key_id: accessKeyId, secret_access_key: secretAccessKey }) =>
       new S3Client({
         endpoint: connection.endpoint,
@@ -129,19 +152,22 @@ export async function createFiles(
           },
         },
       }),
-    start(key, scenario) {
-      const { command, args } = image.command(argv(scenario), [directory]);
-      return spawn(command, args, {
-        cwd: "/",
-        env: { ...process.env, ...environment(key) },
-        stdio: ["pipe", "pipe", "inherit"],
+    accepted: (key) =>
+      waitUntil("the key is accepted", () => session.run<FirstObject>(key, "first").catch(() => undefined), {
+        withinMs: acceptedMs,
+      }),
+    async killServers() {
+      const before = servers();
+      expect(before.length).toBe(2);
+      for (const pid of before) killImmediately(pid);
+      await waitUntil("both servers run again", () => {
+        const now = servers();
+        return now.length === 2 && now.every((pid) => !before.includes(pid));
       });
     },
-    servers: () =>
-      platform
-        .processes()
-        .machines.flatMap(({ launcher }) => findBelow(launcher))
-        .filter((pid) => argumentsAndEnvironment(pid).cmdline.split("\0")[0]?.endsWith("/versitygw") === true),
-    remove: () => rmSync(directory, { recursive: true, force: true }),
+    remove() {
+      session.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
   };
 }

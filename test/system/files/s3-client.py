@@ -1,4 +1,8 @@
-"""Calls a bucket by boto3. Arguments: the name of a scenario. The settings are in the environment; prints JSON."""
+"""Calls a bucket by boto3. The settings are in the environment.
+
+Each line of the input is a scenario with a key, `{"scenario", "id", "secret"}`, and each line of the output its
+`{"result"}` or `{"error"}`.
+"""
 
 import json
 import os
@@ -52,25 +56,9 @@ def first():
     }
 
 
-def keys():
-    from concurrent.futures import ThreadPoolExecutor
-
-    s3 = client()
-    names = [f"many/{number:04}" for number in range(1100)]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda name: s3.put_object(Bucket=BUCKET, Key=name, Body=name.encode()), names))
-    pages = list(s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix="many/"))
-    listed = [each["Key"] for page in pages for each in page.get("Contents", [])]
-    for start in range(0, len(names), 1000):
-        objects = [{"Key": name} for name in names[start : start + 1000]]
-        s3.delete_objects(Bucket=BUCKET, Delete={"Objects": objects, "Quiet": True})
-    left = s3.list_objects_v2(Bucket=BUCKET, Prefix="many/")["KeyCount"]
-    return {"pages": len(pages), "same": listed == names, "left": left}
-
-
 def uploads():
     s3 = client()
-    parts = [os.urandom(PART), os.urandom(PART), b"the end"]
+    parts = [os.urandom(PART), b"the end"]
     upload = s3.create_multipart_upload(Bucket=BUCKET, Key="large")["UploadId"]
     tags = [
         s3.upload_part(Bucket=BUCKET, Key="large", UploadId=upload, PartNumber=number + 1, Body=part)["ETag"]
@@ -97,6 +85,85 @@ def uploads():
     return {"same": same, "checked": checked, "twice": twice, "presigned": presigned, "unsigned": unsigned, "deleted": deleted, "cors": cors}
 
 
+def wide():
+    """An object of 100 MB in 20 parts: whether it is the same, also by ranges over the border of two parts."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    s3 = client()
+    parts = [os.urandom(PART) for _ in range(20)]
+    upload = s3.create_multipart_upload(Bucket=BUCKET, Key="wide")["UploadId"]
+
+    def put(number):
+        return s3.upload_part(Bucket=BUCKET, Key="wide", UploadId=upload, PartNumber=number + 1, Body=parts[number])
+
+    with ThreadPoolExecutor(4) as pool:
+        tags = [each["ETag"] for each in pool.map(put, range(len(parts)))]
+    listed = s3.list_parts(Bucket=BUCKET, Key="wide", UploadId=upload)["Parts"]
+    done = [{"ETag": tag, "PartNumber": number + 1} for number, tag in enumerate(tags)]
+    tag = s3.complete_multipart_upload(Bucket=BUCKET, Key="wide", UploadId=upload, MultipartUpload={"Parts": done})["ETag"]
+    body = b"".join(parts)
+    border = f"bytes={PART - 3}-{PART + 2}"
+    part = s3.get_object(Bucket=BUCKET, Key="wide", Range=border)["Body"].read()
+    same = s3.get_object(Bucket=BUCKET, Key="wide")["Body"].read() == body
+    aborted = s3.create_multipart_upload(Bucket=BUCKET, Key="aborted")["UploadId"]
+    s3.upload_part(Bucket=BUCKET, Key="aborted", UploadId=aborted, PartNumber=1, Body=b"x")
+    s3.abort_multipart_upload(Bucket=BUCKET, Key="aborted", UploadId=aborted)
+    left = s3.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])
+    s3.delete_object(Bucket=BUCKET, Key="wide")
+    return {
+        "parts": len(listed),
+        "tag": tag.strip('"').endswith("-20"),
+        "range": part == body[PART - 3 : PART + 3],
+        "same": same,
+        "uploads": len(left),
+    }
+
+
+def checksums():
+    """Outcomes of uploads whose parts have checksums that the upload names, or does not name, when it starts."""
+    s3 = client()
+    outcomes = {}
+    for name, settings in {"named": {"ChecksumAlgorithm": "CRC32"}, "unnamed": {}}.items():
+        upload = s3.create_multipart_upload(Bucket=BUCKET, Key=name, **settings)["UploadId"]
+        part = s3.upload_part(
+            Bucket=BUCKET, Key=name, UploadId=upload, PartNumber=1, Body=b"a part", ChecksumAlgorithm="CRC32"
+        )
+        done = [{"ETag": part["ETag"], "ChecksumCRC32": part["ChecksumCRC32"], "PartNumber": 1}]
+        outcomes[name] = refusal(
+            s3.complete_multipart_upload, Bucket=BUCKET, Key=name, UploadId=upload, MultipartUpload={"Parts": done}
+        )
+        if outcomes[name] == "":
+            s3.delete_object(Bucket=BUCKET, Key=name)
+        else:
+            s3.abort_multipart_upload(Bucket=BUCKET, Key=name, UploadId=upload)
+    return outcomes
+
+
+def lacking():
+    """Refusals of calls for features that the service does not have."""
+    s3 = client()
+    rule = {"ID": "old", "Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 1}}
+    sse = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+    topic = {"TopicArn": "arn:aws:sns:us-east-1:1:t", "Events": ["s3:ObjectCreated:*"]}
+    copy = {"Status": "Enabled", "Destination": {"Bucket": "arn:aws:s3:::other"}}
+    website = {"IndexDocument": {"Suffix": "index.html"}}
+    calls = {
+        "lifecycle": (s3.put_bucket_lifecycle_configuration, {"LifecycleConfiguration": {"Rules": [rule]}}),
+        "encryption": (s3.put_bucket_encryption, {"ServerSideEncryptionConfiguration": {"Rules": [sse]}}),
+        "notifications": (
+            s3.put_bucket_notification_configuration,
+            {"NotificationConfiguration": {"TopicConfigurations": [topic]}},
+        ),
+        "replication": (
+            s3.put_bucket_replication,
+            {"ReplicationConfiguration": {"Role": "arn:aws:iam::1:role/r", "Rules": [copy]}},
+        ),
+        "website": (s3.put_bucket_website, {"WebsiteConfiguration": website}),
+        "logging": (s3.put_bucket_logging, {"BucketLoggingStatus": {}}),
+    }
+    return {name: refusal(call, Bucket=BUCKET, **arguments) for name, (call, arguments) in calls.items()}
+
+
 def access():
     """What the key may do."""
     s3 = client()
@@ -119,34 +186,6 @@ def access():
     }
 
 
-def stream():
-    """Writes objects until the input ends; prints each name that is acknowledged."""
-    import threading
-
-    ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
-    s3 = client()
-    number = 0
-    while not ended.is_set():
-        name = f"stream/{number:06}"
-        body = name.encode() * 5000
-        try:
-            s3.put_object(Bucket=BUCKET, Key=name, Body=body)
-            print(name, flush=True)
-            number += 1
-        except Exception as error:  # Until the server runs again, the same object is written.
-            print(f"# {type(error).__name__}", flush=True)
-    return None
-
-
-def streamed():
-    """Names of the stream whose objects are complete."""
-    s3 = client(retries=5)
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix="stream/")
-    names = [each["Key"] for page in pages for each in page.get("Contents", [])]
-    return [name for name in names if s3.get_object(Bucket=BUCKET, Key=name)["Body"].read() == name.encode() * 5000]
-
-
 def full():
     """Writes until the disk is full."""
     s3 = client()
@@ -166,6 +205,11 @@ def emptied():
     return {"deleted": len(objects)}
 
 
-result = globals()[sys.argv[1]]()
-if result is not None:
-    print(json.dumps(result))
+for line in sys.stdin:
+    request = json.loads(line)
+    os.environ.update({"S3_ACCESS_KEY": request["id"], "S3_SECRET": request["secret"]})
+    try:
+        answer = {"result": globals()[request["scenario"]]()}
+    except Exception as error:
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps(answer), flush=True)

@@ -56,7 +56,10 @@ export function createStoredFixture(gadgets: Collection<GadgetObject>): Resource
     },
     mark: (unit, id, owner, signal) =>
       change(unit, id, signal, (gadget) => ({ ...gadget, metadata: ownedBy(gadget, owner) })),
-    protectedBy: (id) => (gadgets.get(id)?.object.spec.isProtected === true ? "it is kept" : undefined),
+    protectedBy: (id) =>
+      gadgets.get(id)?.object.spec.isProtected === true
+        ? { error: "DELETION_PROTECTED", detail: "it is kept" }
+        : undefined,
     async remove(unit, id, _options, signal) {
       const gadget = await gadgets.getCurrent(id, signal);
       if (gadget === undefined || gadget.object.status.phase === "deleting") return false;

@@ -6,15 +6,16 @@ import type { AppService, CreateAttachmentRequest } from "@holdfast/proto/holdfa
 import { FilesAccess } from "@holdfast/proto/holdfast/v1/files_pb.ts";
 import { requireScope } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
-import type { Collection } from "#kernel/store/collection.ts";
-import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { type Collection, ofOrganization } from "#kernel/store/collection.ts";
+import { keyOf, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { Changes, UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { DatabaseUserObject } from "#services/contents/user/database-user.ts";
 import { publicFilesOutputs } from "#services/files/files-connection.ts";
 import { type FilesKeyChanges, type FilesKeyPair, keyOfConsumer } from "#services/files/files-key-changes.ts";
 import { filesVariables, prefixOf } from "#services/resource-kind/environment-of.ts";
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
+import { attachService, type ServiceConsumers } from "#services/service/service-consumers.ts";
 import { type AppObject, type AttachmentSpec, appKind, attachmentsMax } from "./app.ts";
 import type { AppAccess } from "./app-access.ts";
 import { attachmentMessage, type IsRunning } from "./app-message.ts";
@@ -43,8 +44,13 @@ export async function endAttachment(
   { id, serviceId, files }: AttachmentSpec,
   { services, keys }: Pick<AttachmentsDeps, "keys"> & { readonly services: Pick<AttachmentsDeps["services"], "get"> },
 ): Promise<void> {
+  if (files === undefined) return;
   const service = services.get(serviceId);
-  if (files === undefined || service === undefined || service.object.metadata.deletionRequestedAt !== undefined) return;
+  if (service === undefined || service.object.metadata.deletionRequestedAt !== undefined) {
+    // An undelete creates no key of an attachment that has ended: it may not be concurrent.
+    unit.onlyWhile({ key: keyOf(managedServiceKind, serviceId), modRevision: service?.modRevision ?? 0n });
+    return;
+  }
   const key = keyOfConsumer(await keys.keysOf(service), id);
   if (key !== undefined) keys.remove(unit, service, key);
 }
@@ -74,9 +80,15 @@ export function attachmentHandlers(
     throw new HoldfastError("NAME_TAKEN", `${what} is attached already.`);
   }
 
-  function databaseAttachment(request: CreateAttachmentRequest, call: Call, app: AppObject): NewAttachment {
+  function databaseAttachment(
+    unit: Changes,
+    request: CreateAttachmentRequest,
+    call: Call,
+    app: AppObject,
+  ): NewAttachment {
     const { serviceId, databaseName = defaultDatabase } = request;
-    const { databaseType } = deps.serviceAccess.require(serviceId, call).object.spec;
+    const service = deps.serviceAccess.require(serviceId, call);
+    const { databaseType } = service.object.spec;
     if (databaseType !== "postgresql")
       throw new HoldfastError(
         "ATTACHMENT_NOT_POSTGRESQL",
@@ -86,6 +98,7 @@ export function attachmentHandlers(
       throw invalid({ field: "access", code: "invalid_value", detail: "is only for a files service; omit it" });
     const attachment = { id: deps.newId(), serviceId, databaseName };
     requireNew(app, attachment);
+    attachService(unit, service);
     return { attachment, variables: {} };
   }
 
@@ -146,7 +159,7 @@ export function attachmentHandlers(
         const files = deps.filesAccess.find(serviceId, call);
         const { attachment, variables } =
           files === undefined
-            ? databaseAttachment(request, call, app.object)
+            ? databaseAttachment(unit, request, call, app.object)
             : await filesAttachment(unit, request, call, app.object, files);
         replace(unit, app, [...app.object.spec.attachments, attachment]);
         return { id: appId, response: attachmentMessage(appId, attachment, isRunning, variables) };
@@ -171,5 +184,25 @@ export function attachmentHandlers(
         );
         return { id: appId, result: {} };
       }),
+  };
+}
+
+/** The attachments of apps, for services that cannot be deleted while they are attached. */
+export function attachedApps(apps: Pick<Collection<AppObject>, "page" | "get" | "untilRevision">): ServiceConsumers {
+  return {
+    kind: appKind.name,
+    memory: apps,
+    of: (organizationId, serviceId) =>
+      ofOrganization(apps, organizationId).flatMap(({ metadata, spec }) =>
+        spec.attachments
+          .filter((attachment) => attachment.serviceId === serviceId)
+          .map(({ id, databaseName }) => ({
+            attachmentId: id,
+            database: databaseName,
+            text: `app ${metadata.name}`,
+            key: keyOf(appKind, metadata.id),
+            modRevision: apps.get(metadata.id)?.modRevision ?? 0n,
+          })),
+      ),
   };
 }

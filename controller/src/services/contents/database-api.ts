@@ -16,6 +16,7 @@ import type { EngineChanges } from "./change/engine-changes.ts";
 import type { EngineTasks } from "../service/engine-task.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { requireUnattached } from "../service/service-commands.ts";
+import { consumersOf, type ServiceConsumers } from "../service/service-consumers.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import { type Cursors, pageByName } from "#kernel/page/cursor.ts";
@@ -35,6 +36,7 @@ export interface DatabaseApiDeps {
   readonly tasks: EngineTasks;
   readonly changes: EngineChanges;
   readonly cursors: Cursors;
+  readonly consumers: readonly ServiceConsumers[];
 }
 
 /** The RPCs of databases inside an engine. Databases are not stored: each call queries the engine. */
@@ -121,8 +123,11 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     },
 
     deleteDatabase: async ({ serviceId, name }, call) => {
-      const service = access.find(serviceId, call)?.object;
-      if (service !== undefined) requireUnattached(service, name);
+      const service = access.find(serviceId, call);
+      if (service !== undefined) {
+        const { object, modRevision } = service;
+        requireUnattached(object, await consumersOf(deps.consumers, object.metadata, modRevision), name);
+      }
       return changes.apply(
         {
           serviceId,

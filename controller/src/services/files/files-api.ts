@@ -26,7 +26,12 @@ import { createServiceHandlers, type ManagedServiceApiDeps } from "../service/ma
 import { filesConnectionOf } from "./files-connection.ts";
 import { createKeyHandlers, type FilesKeysDeps } from "./files-keys.ts";
 
-export type FilesApiDeps = Omit<ManagedServiceApiDeps, "family"> & FilesKeysDeps & RestoreApiDeps;
+export type FilesApiDeps = Omit<ManagedServiceApiDeps, "family"> &
+  FilesKeysDeps &
+  RestoreApiDeps & {
+    /** Resolves when the hosts are known, on which the port of a new service depends. */
+    readonly hostsReported: (signal: AbortSignal) => Promise<void>;
+  };
 
 /**
  * The RPCs of files services. They are managed services of another family, so the calls about a service itself are
@@ -38,7 +43,10 @@ export function createFilesApi(deps: FilesApiDeps): ServedService {
   const restores = createRestoreHandlers({ ...deps, owners: createBackupAccess({ ...deps, family }) });
 
   const handlers: Handlers<typeof FilesService> = {
-    createFilesService: (request, call) => service.createManagedService(asNewService(request), call),
+    async createFilesService(request, call) {
+      await deps.hostsReported(call.signal);
+      return service.createManagedService(asNewService(request), call);
+    },
     listFilesServices: (request, call) =>
       service.listManagedServices(create(ListManagedServicesRequestSchema, fieldsOf(request)), call),
     getFilesService: ({ id }, call) => service.getManagedService(create(GetManagedServiceRequestSchema, { id }), call),

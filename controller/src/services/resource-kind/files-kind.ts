@@ -10,6 +10,8 @@ import { createServiceKind, type ServiceKindDeps } from "./service-kind.ts";
 
 export interface FilesKindDeps extends ServiceKindDeps {
   readonly keys: FilesKeyChanges;
+  /** Resolves when the hosts are known, on which the port of a new service depends. */
+  readonly hostsReported: (signal: AbortSignal) => Promise<void>;
 }
 
 /** Name of the kind in descriptors. */
@@ -22,7 +24,7 @@ export const filesKindName = "files";
 export function createFilesKind(deps: FilesKindDeps): ResourceKind {
   const { services, keys } = deps;
   const engines = () => deps.engines().filter(({ family }) => family === "files");
-  return createServiceKind(
+  const kind = createServiceKind(
     { ...deps, engines },
     {
       kind: filesKindName,
@@ -59,6 +61,13 @@ export function createFilesKind(deps: FilesKindDeps): ResourceKind {
       },
     },
   );
+  return {
+    ...kind,
+    async create(unit, resource, signal) {
+      await deps.hostsReported(signal);
+      return kind.create(unit, resource, signal);
+    },
+  };
 }
 
 async function find(

@@ -27,6 +27,7 @@ import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
 import { type ManagedServiceObject, managedServiceKind } from "../service/managed-service.ts";
 import { canonicalCidrs } from "../service/network/allowed-cidrs.ts";
 import { newService } from "../service/new-service.ts";
+import { attachmentText, type ServiceConsumers } from "../service/service-consumers.ts";
 import type { ServiceCreation } from "../service/service-creation.ts";
 import { isReachable, requestDeletion } from "../service/service-deletion.ts";
 import type { DatabaseSpec } from "./database-spec.ts";
@@ -38,6 +39,7 @@ export interface ServiceKindDeps extends ResizeDeps {
   readonly catalog: CatalogData;
   /** Engines of all families. */
   readonly engines: () => readonly EngineOffer[];
+  readonly consumers: readonly ServiceConsumers[];
   readonly clock: Clock;
   readonly newId: () => string;
 }
@@ -178,7 +180,12 @@ export function createServiceKind(deps: ServiceKindDeps, variant: ServiceVariant
 
     protectedBy(id) {
       const service = services.get(id)?.object;
-      return service?.spec.deletionProtection === true ? `deletion_protection of ${service.metadata.name}` : undefined;
+      if (service === undefined) return undefined;
+      const { name, organizationId } = service.metadata;
+      if (service.spec.deletionProtection)
+        return { error: "DELETION_PROTECTED", detail: `set deletion_protection of ${name} to false first.` };
+      const detail = attachmentText(deps.consumers.flatMap((kind) => kind.of(organizationId, id)));
+      return detail === undefined ? undefined : { error: "ATTACHMENT_IN_USE", detail };
     },
 
     async remove(unit, id, { isOrderly }, signal) {

@@ -42,6 +42,7 @@ import type { DeletedServices } from "./deleted-services.ts";
 import type { ServiceAccess } from "./service-access.ts";
 import type { ServiceCreation } from "./service-creation.ts";
 import { requirePooler } from "./pooler.ts";
+import { consumersOf, type ServiceConsumers } from "./service-consumers.ts";
 import { isReachable } from "./service-deletion.ts";
 import { requestCommand, type ServiceCommand } from "./service-commands.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
@@ -72,6 +73,7 @@ export interface ManagedServiceApiDeps extends ResizeDeps {
   readonly backupsOf: (service: ManagedServiceObject) => BackupsSummary | undefined;
   readonly deleted: DeletedServices;
   readonly fleet: Pick<Fleet, "observation" | "session">;
+  readonly consumers: readonly ServiceConsumers[];
 }
 
 /** The RPCs of managed databases. */
@@ -121,6 +123,9 @@ export function createServiceHandlers(deps: ManagedServiceApiDeps) {
           skipFinalBackup,
           isReachable: isReachable(service.object, deps.fleet),
           now: deps.clock.now(),
+          ...(name === "delete" && {
+            consumers: await consumersOf(deps.consumers, service.object.metadata, service.modRevision),
+          }),
         };
         const outcome = requestCommand(service.object, name, current?.object, request);
         if (outcome.kind === "inProgress") return { unchanged: await message(service, call) };

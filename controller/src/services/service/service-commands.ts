@@ -7,6 +7,7 @@ import { drainReason } from "./health/managed-service-health.ts";
 import { withoutRestarts, withRestart } from "./member/restarts.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { type DeletionRequest, requestDeletion } from "./service-deletion.ts";
+import { attachmentText, type ServiceConsumer } from "./service-consumers.ts";
 import { newOperation, type WorkOf } from "#operation/operation-definition.ts";
 import { serviceOperations, type ServiceOperationType } from "./service-operations.ts";
 
@@ -39,7 +40,7 @@ export function requestCommand(
   service: ManagedServiceObject,
   command: ServiceCommand,
   inProgress: OperationObject | undefined,
-  request: DeletionRequest,
+  request: DeletionRequest & { readonly consumers?: readonly ServiceConsumer[] },
 ): CommandOutcome {
   const { operationId, now } = request;
   if (inProgress?.spec.type === command) return { kind: "inProgress" };
@@ -54,7 +55,7 @@ export function requestCommand(
         members: operationMembers(service, inProgress),
       });
     }
-    requireUnattached(service);
+    requireUnattached(service, request.consumers ?? []);
     const ended = inProgress && canceled(inProgress, now);
     return { kind: "change", ...requestDeletion(service, request), ended };
   }
@@ -75,11 +76,19 @@ export function requestCommand(
   };
 }
 
-/** Throws ATTACHMENT_IN_USE while an app stores its users in the service, or in this database. */
-export function requireUnattached({ spec }: ManagedServiceObject, database?: string): void {
+/**
+ * Throws ATTACHMENT_IN_USE while an app stores its users in the service, or in this database, and while it is attached.
+ */
+export function requireUnattached(
+  { spec }: ManagedServiceObject,
+  consumers: readonly ServiceConsumer[],
+  database?: string,
+): void {
   const used = spec.platformAccess?.find((each) => database === undefined || each.database === database);
   if (used !== undefined)
     throw new HoldfastError("ATTACHMENT_IN_USE", `An app stores its users in the database ${used.database}.`);
+  const attached = attachmentText(consumers, database);
+  if (attached !== undefined) throw new HoldfastError("ATTACHMENT_IN_USE", attached);
 }
 
 /** Throws OPERATION_IN_PROGRESS while another operation changes the service. */

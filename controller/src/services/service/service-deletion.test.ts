@@ -10,6 +10,7 @@ import { stuckAfterMs } from "#operation/operation.ts";
 import type { ObservedService } from "./reconcile/observed-service.ts";
 import { advance } from "./reconcile/service-advance.ts";
 import { planManagedService } from "./reconcile/managed-service-plan.ts";
+import { requestCommand, requireUnattached } from "./service-commands.ts";
 import { requestDeletion } from "./service-deletion.ts";
 import { recreated } from "../backup/restore/undelete.ts";
 
@@ -111,3 +112,19 @@ test("a deletion waits for a silent host without a deadline, and is stuck only w
     error: { code: "stuck" },
   });
 });
+
+test.each(["", "orders"])(
+  "a service of which an app has attached %j is not deleted, and says how to detach it",
+  (database) => {
+    const consumer = { attachmentId: "a1", database, text: "app shop", key: "/app/shop", modRevision: 1n };
+    const request = { operationId: "op-1", now: 1, consumers: [consumer] };
+    const what = database === "" ? "The service" : "The database orders";
+    expect(() => requestCommand(runningService(), "delete", undefined, request)).toThrow(
+      expect.objectContaining({
+        key: "ATTACHMENT_IN_USE",
+        detail: `${what} is attached to app shop. Detach it first (attachment a1).`,
+      }),
+    );
+    expect(() => requireUnattached(runningService(), [consumer], "other")).not.toThrow();
+  },
+);

@@ -1252,7 +1252,8 @@ export const FilesService: GenService<{
   },
   /**
    * Deletes a files service; it is 404 once the deletion is completed. Its disk is retained for 7 days, in which it can
-   * be undeleted, unless `skip_final_backup` is true. There are no backups of files.
+   * be undeleted, unless `skip_final_backup` is true. There are no backups of files. 409 attachment_in_use while it is
+   * attached to an app.
    *
    * @generated from rpc holdfast.v1.FilesService.DeleteFilesService
    */
@@ -1262,7 +1263,8 @@ export const FilesService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Creates a deleted files service again, on its retained disk, with its objects and keys.
+   * Creates a deleted files service again, on its retained disk, with its objects and keys. Keys of attachments that
+   * ended after the deletion are not created.
    *
    * @generated from rpc holdfast.v1.FilesService.UndeleteFilesService
    */

@@ -3561,7 +3561,7 @@ export const ManagedServiceService: GenService<{
   },
   /**
    * Deletes a service with its data; it is 404 once the deletion is completed. By default a final backup is taken
-   * first, from which the service can be undeleted for 7 days.
+   * first, from which the service can be undeleted for 7 days. 409 attachment_in_use while it is attached to an app.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.DeleteManagedService
    */

@@ -11,8 +11,9 @@ import { type DatabaseUserObject, newUser, serviceOfUser } from "../../contents/
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { NewServiceContext } from "../../service/new-service.ts";
 import { operationMembers } from "../../service/operation-members.ts";
+import type { ServiceConsumers } from "../../service/service-consumers.ts";
 import { warned } from "#operation/operation.ts";
-import type { ServiceCreation, ServiceDesign } from "../../service/service-creation.ts";
+import type { ServiceCreation } from "../../service/service-creation.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -31,6 +32,7 @@ import type { BackupAccess, BackupOwner } from "../backup-access.ts";
 import { chainOf } from "../backup-chain.ts";
 import { type BackupIndex, backupKind, type BackupObject, isVisible } from "../backup.ts";
 import { requireCompleted } from "../backup-requests.ts";
+import { attachedUsers } from "./attached-users.ts";
 import { newNameOf, type RestoreChoice, restoredService } from "./restore-request.ts";
 import { choosePoint, serviceIn, sourceIn } from "./restore-point.ts";
 import { undeleted, undeletedOnDisk } from "./undelete.ts";
@@ -46,6 +48,7 @@ export interface RestoreApiDeps {
   /** Ids of the services and drills that a restore from this backup is in progress for. */
   readonly readersOf: (backupId: string) => readonly string[];
   readonly machines: Pick<Collection<MachineObject>, "get">;
+  readonly consumers: readonly ServiceConsumers[];
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Log;
@@ -151,10 +154,11 @@ export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: 
       }),
 
     undeleteManagedService: async ({ serviceId, name }, call) => {
-      const { message } = await creation.create(call, "managed-service.undelete", (context, unit): ServiceDesign => {
+      const { message } = await creation.create(call, "managed-service.undelete", async (context, unit) => {
         const archive = requireDeleted(owners.owner(serviceId, call));
-        const { deleted } = archive.object.status;
-        if (deleted === null || deleted.until <= context.now) throw notRestorable();
+        const { deleted: record } = archive.object.status;
+        if (record === null || record.until <= context.now) throw notRestorable();
+        const deleted = { ...record, users: await attachedUsers(unit, record, archive.modRevision, deps.consumers) };
         const machines = retainedMachines(deleted, deps.machines);
         if (machines !== undefined) {
           for (const { object, modRevision } of machines)
