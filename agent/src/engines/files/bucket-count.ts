@@ -1,5 +1,6 @@
 import { lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import type { Instance } from "../engine-driver.ts";
 import { bucketDirectory } from "./layout.ts";
 
@@ -36,7 +37,6 @@ export function createBucketCount(now: () => number): BucketCount {
     last(instance) {
       if (now() < dueAt) return counted;
       dueAt = Infinity;
-      // Objects may be deleted while they are counted; the next count is as good.
       count(bucketDirectory(instance)).catch(() => {
         dueAt = now() + everyMs;
       });
@@ -49,10 +49,16 @@ async function add(directory: string, found: { objects: number; bytes: number })
   for await (const entry of await opendir(directory)) {
     if (entry.name === temporary) continue;
     const path = join(directory, entry.name);
-    if (entry.isDirectory()) await add(path, found);
-    else if (entry.isFile()) {
-      found.objects += 1;
-      found.bytes += (await lstat(path)).size;
+    try {
+      if (entry.isDirectory()) await add(path, found);
+      else if (entry.isFile()) {
+        const { size } = await lstat(path);
+        found.objects += 1;
+        found.bytes += size;
+      }
+    } catch (error) {
+      // A client deleted the object during the count: in a bucket with steady deletions no count would complete.
+      if (!hasCode(error, "ENOENT")) throw error;
     }
   }
 }
