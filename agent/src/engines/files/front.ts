@@ -65,6 +65,11 @@ function rulesOf({ spec, paths }: Instance): string[] {
       [403, "AccessDenied", "The key has the access readonly."],
       ofReaders.map((isReader) => `!{ method GET HEAD OPTIONS } ${isReader}`),
     ),
+    // The server would store these settings, but it serves websites at another listener, which it is not given.
+    ...refusal(
+      [501, "NotImplemented", "This service does not serve websites."],
+      ["{ method PUT } { query -m reg (^|&)website(=|&|$) }"],
+    ),
     ...refusal(
       [507, "InsufficientStorage", "The disk is nearly full. Delete objects, or expand the storage."],
       [`${blocked} !${deletesMany}`],

@@ -73,6 +73,11 @@ test("both servers and the front know the host name of the bucket, if it has one
   );
 });
 
+test("the front refuses settings of websites, which the server would store without effect", () => {
+  const rules = frontFiles(frontOf(instance)).find(({ name }) => name === "listener.cfg")?.content;
+  expect(rules).toMatch(/return status 501 .*NotImplemented.* if \{ method PUT \} \{ query -m reg \(\^\|&\)website/);
+});
+
 test("the front's statistics are read by column", () => {
   const figures = parseStatistics("# pxname,svname,bin,req_tot,\nlistener,FRONTEND,12,3,\n\n");
   expect([figures.get("bin"), figures.get("req_tot"), figures.get("bout")]).toEqual(["12", "3", undefined]);
