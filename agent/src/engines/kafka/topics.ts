@@ -146,10 +146,11 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, ind
 
 /** The broker prints values in its own form: spaces, letter case and the digits of a number may differ. */
 function hasSettings(config: Readonly<Record<string, string>>, { set, unset }: TopicChange): boolean {
+  const current = new Map(Object.entries(config));
   const plain = (value: string) => value.replaceAll(/\s/g, "").toLowerCase();
   const isSame = (a: string, b: string) => plain(a) === plain(b) || (a.trim() !== "" && Number(a) === Number(b));
-  const isSet = ([name, value]: readonly [string, string]) => isSame(config[name] ?? "", value);
-  return Object.entries(set).every(isSet) && !unset.some((name) => Object.hasOwn(config, name));
+  const isSet = ([name, value]: readonly [string, string]) => isSame(current.get(name) ?? "", value);
+  return Object.entries(set).every(isSet) && !unset.some((name) => current.has(name));
 }
 
 /** Settings that the topics have themselves. */

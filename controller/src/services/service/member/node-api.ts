@@ -99,7 +99,7 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
         (object) => {
           const removed = requireNode(object, nodeId);
           const designed = markNodeForRemoval(object, removed, operationArgs());
-          memberCommandsOf(object).requireRoom?.(object, removed, deps);
+          memberCommandsOf(object).requireSpace?.(object, removed, deps);
           return designed;
         },
         ({ after, node: removed, operation }) => nodeMessage(after, removed, operation),

@@ -16,7 +16,7 @@ export interface MemberCommands {
   /** Throws if the member cannot be removed. */
   requireRemovable(service: ManagedServiceObject, node: NodeSpec): void;
   /** Throws if the other members have no space for the member's data. Absent if each of them has all data. */
-  requireRoom?(service: ManagedServiceObject, node: NodeSpec, deps: Pick<VerbDeps, "fleet">): void;
+  requireSpace?(service: ManagedServiceObject, node: NodeSpec, deps: Pick<VerbDeps, "fleet">): void;
   /** Starts a switchover to this member. */
   failOver(service: ManagedServiceObject, node: NodeSpec, args: OperationArgs): NodeChange;
   requireReadyForSwitchover(

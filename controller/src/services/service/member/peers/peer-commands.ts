@@ -5,7 +5,7 @@ import { ReplicationStatusSchema, SyncState } from "@holdfast/proto/holdfast/v1/
 import { nodeRoleOf } from "../../managed-service-message.ts";
 import { isEstablished } from "../members.ts";
 import { requireMemberCount } from "./first-peer.ts";
-import { requireRoom } from "./peer-room.ts";
+import { requireSpace } from "./peer-space.ts";
 import type { MemberCommands } from "../topology-commands.ts";
 
 function refuseSwitchover(): never {
@@ -23,7 +23,7 @@ export const peerCommands: MemberCommands = {
     const count = spec.nodes.length - 1;
     requireMemberCount(spec.databaseType, count, count === 0 ? lastNodeRemedy : fewerNodesRemedy);
   },
-  requireRoom,
+  requireSpace,
   failOver: refuseSwitchover,
   requireReadyForSwitchover: async () => refuseSwitchover(),
   async replicationStatus(service, node, { fleet, clock }) {

@@ -2,7 +2,7 @@ import type { Fleet } from "#fleet/fleet.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 import { expect, test } from "vitest";
 import type { ManagedServiceObject } from "../../managed-service.ts";
-import { requireRoom } from "./peer-room.ts";
+import { requireSpace } from "./peer-space.ts";
 
 const gib = 1024 ** 3;
 const leaving = { id: "n-4" } as const;
@@ -16,7 +16,7 @@ function remove(sizes: Readonly<Record<string, number>>, databaseType = "kafka",
   const node = service.spec.nodes.find(({ id }) => id === leaving.id);
   if (node === undefined) throw new Error("no node");
   const fleet = partial<Fleet>({ observation });
-  requireRoom(service, { ...node, ...(joining === true && { joining }) }, { fleet });
+  requireSpace(service, { ...node, ...(joining === true && { joining }) }, { fleet });
 }
 
 const each = (size: number) => ({ "n-1": size, "n-2": size, "n-3": size, "n-4": size });

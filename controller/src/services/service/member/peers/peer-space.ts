@@ -11,7 +11,7 @@ const usableShare = 0.9;
  * Throws NOT_ENOUGH_STORAGE if the other members have no space for a removed member's part of the data. A member that
  * has never reported counts as the average of the others: its part is copied from their replicas.
  */
-export function requireRoom(
+export function requireSpace(
   { spec }: ManagedServiceObject,
   node: NodeSpec,
   { fleet }: { readonly fleet: Pick<Fleet, "observation"> },
