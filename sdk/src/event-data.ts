@@ -617,6 +617,48 @@ export interface EventData {
     /** Keyed digest of the address, if the request named the user by address. */
     readonly email_digest?: string;
   };
+  /** Emitted when a deployment serves on all machines of an app. */
+  readonly "app.deployed": {
+    /** Id of the app. */
+    readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
+    /** Status of the app after the event. */
+    readonly status: string;
+    /** Id of the deployment. */
+    readonly deployment_id: string;
+    /** The image as it was requested. */
+    readonly image_ref: string;
+  };
+  /** Emitted when a deployment failed; the one before serves on. */
+  readonly "app.deploy_failed": {
+    /** Id of the app. */
+    readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
+    /** Status of the app after the event. */
+    readonly status: string;
+    /** Id of the deployment. */
+    readonly deployment_id: string;
+    /** The image as it was requested. */
+    readonly image_ref: string;
+    /** The reason. */
+    readonly reason: string;
+  };
+  /**
+   * Emitted when an app enters the status Error: its first deployment failed, or no machine has been healthy for a
+   * minute.
+   */
+  readonly "app.failed": {
+    /** Id of the app. */
+    readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
+    /** Status of the app after the event. */
+    readonly status: string;
+    /** The reason. */
+    readonly reason: string;
+  };
   /** Emitted when a test delivery was requested; only that endpoint gets it. */
   readonly "webhook.test": {
     /** Id of the endpoint. */
