@@ -212,7 +212,7 @@ test("every controller lists a failing key with its error, until the key succeed
 
 test("a token is limited to one object of the new system, and gets scopes of its kind only", async () => {
   const { notes } = (await rest.get<{ notes: Note[] }>("/notes")).json;
-  expect(notes).toHaveLength(2);
+  expect(notes).toHaveLength(3);
   const limitedTo = (kind: string, id: string, scope: string) =>
     rest.post<{ token: string }>("/tokens", { scopes: [scope], ttl_seconds: 60, resources: [{ kind, id }] });
   const id = notes[0]?.id ?? "";
