@@ -21,8 +21,8 @@ export interface CodeFile {
 /** File in the package that contains the AgentVersion of the code. */
 export const versionFile = "version.json";
 /**
- * Patterns of the files below the checkout that determine an agent's bundle, with those of the packages that it imports.
- * None is in node_modules, whose packages link to each other: the lock file names their versions.
+ * Patterns of the files below the checkout that determine an agent's bundle. None is in node_modules, whose packages
+ * link to each other: the lock file names their versions.
  */
 export const agentSources = [
   "agent/*.{ts,sh}",

@@ -1,5 +1,6 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
+import { storageQuota } from "#services/service/managed-service.ts";
 import type { HostingSpec, HostingStatus } from "../hosting/hosting.ts";
 
 /** An app of an organization; its name is unique in the organization. */
@@ -9,11 +10,8 @@ export const appKind = defineKind<AppObject>("app", {
   deletedWithOrganization: true,
   quotas: [
     { name: "apps", label: "apps", limit: 50 },
-    // The storage of hosted apps counts together with the storage of services.
     {
-      name: "storageGb",
-      label: "GB of storage",
-      limit: 102_400,
+      ...storageQuota,
       amountOf: ({ spec: { hosting } }) => (hosting === undefined ? 0 : hosting.storageSizeGb * hosting.replicas),
     },
   ],

@@ -29,6 +29,14 @@ export const managedServiceStoredNames: StoredNames = {
   "status.warnings.*.announced": "told",
 };
 
+/** Quota of all storage of an organization: the kinds that use storage have it in common. */
+export const storageQuota = {
+  name: "storageGb",
+  label: "GB of storage",
+  limit: 102_400,
+  limitMax: 1_000_000_000,
+} as const;
+
 /**
  * A managed service is a database engine on one or more nodes; each node has one machine.
  *
@@ -46,13 +54,7 @@ export const managedServiceKind = defineKind<ManagedServiceObject>("managed-serv
   afterRestore,
   quotas: [
     { name: "services", label: "services", limit: 100 },
-    {
-      name: "storageGb",
-      label: "GB of storage",
-      limit: 102_400,
-      limitMax: 1_000_000_000,
-      amountOf: ({ spec }) => spec.storageSizeGb * spec.nodes.length,
-    },
+    { ...storageQuota, amountOf: ({ spec }) => spec.storageSizeGb * spec.nodes.length },
   ],
 });
 
