@@ -28,7 +28,8 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
   const methods = [...declared, ...ownerMethods(declared, deps.ownerPaths ?? [])];
   const guards = createCallGuards(deps);
   const rpc = createRpc(declared, deps, guards);
-  const openApi = JSON.stringify(createOpenApi(methods, guards.validation, deps.baseUrl, deps));
+  // Made by the first request for it: it takes most of the time of a start, and few processes are asked.
+  let openApi: string | undefined;
   const docs = createDocs(methods);
   const fail: Mount["fail"] = (exchange, error) => sendProblem(exchange, error, deps.baseUrl);
 
@@ -38,7 +39,11 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
       if (deps.ready()) return '{"status":"ready"}';
       throw new HoldfastError("STORE_UNAVAILABLE", "This process is not ready yet.");
     }),
-    page("openapi", "/openapi.json", () => openApi),
+    page(
+      "openapi",
+      "/openapi.json",
+      () => (openApi ??= JSON.stringify(createOpenApi(methods, guards.validation, deps.baseUrl, deps))),
+    ),
     limited({
       name: "docs",
       prefix: "/docs",
