@@ -9,6 +9,7 @@
 //   npm run faults -- --backups                kills in each step of backups, 100 restored moments, MinIO as the store
 //   npm run faults -- --upgrades               upgrades of Valkey and PostgreSQL, with kills; makes the image
 //   npm run faults -- --queues                 queues of restored and renamed databases, floods, 60 kills of workers
+//   npm run faults -- --s3-tests DIR           a checkout of ceph/s3-tests on a files service
 //   npm run faults -- --projects               a controller kill after every write of a project, not every fifth
 //   npm run faults -- --alerts                 10,000 concurrent alerts, half of them for a hanging channel
 //   npm run faults -- --failovers [N] [--seed N]  N faults of primaries (default 100), see test/faults/failovers
@@ -16,7 +17,7 @@
 //   npm run faults -- --restore-walk [--type valkey] [--seed N] [--minutes N]
 //                                              a random life of PostgreSQL or Valkey, restored by each method
 //   npm run faults -- --middle [--seed N]      kills at each step of an image replacement and of an agent upgrade
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { runPinned } from "./run-pinned.js";
 import { checkout, SetUpError } from "./set-up.js";
 import { sourceFiles } from "./source-files.js";
@@ -71,6 +72,12 @@ if (flags.includes("--outages")) {
     "test/system/queue-kills",
   );
   await runPinned([vitest, "run", "--maxWorkers=1", ...queues], { HOLDFAST_TEST_QUEUES: "all" });
+} else if (flags.includes("--s3-tests")) {
+  const directory = flags[flags.indexOf("--s3-tests") + 1];
+  if (directory === undefined) throw new SetUpError("--s3-tests needs the directory of a checkout of ceph/s3-tests.");
+  await runPinned([vitest, "run", ...tests("test/conformance/s3-tests")], {
+    HOLDFAST_TEST_S3_TESTS: resolve(directory),
+  });
 } else if (flags.includes("--projects")) {
   await runPinned([vitest, "run", ...tests("test/system/project-kills")], { HOLDFAST_TEST_PROJECTS: "all" });
 } else if (flags.includes("--alerts")) {

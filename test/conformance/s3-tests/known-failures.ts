@@ -1,0 +1,2 @@
+/** Tests that fail, with their reasons. */
+export const knownFailures: Readonly<Record<string, string>> = {};
