@@ -86,7 +86,17 @@ describe.skipIf(skip !== undefined)("clients of a files service", { timeout: cli
   it("calls for features that the service does not have are 501", async () => {
     const refusals = await media.run<Record<string, string>>(writer, "lacking");
     const names = ["lifecycle", "encryption", "notifications", "replication", "website", "logging"];
-    expect(refusals).toEqual(Object.fromEntries(names.map((name) => [name, "NotImplemented 501"])));
+    const all = [...names, "encrypted object", "client's key"].map((name) => [name, "NotImplemented 501"]);
+    expect(refusals).toEqual({ ...Object.fromEntries(all), versions: "VersioningNotConfigured 501" });
+  });
+
+  it("a client that creates the bucket before its uploads finds that it has it", async () => {
+    expect(await media.run(writer, "creation")).toEqual({
+      creation: "BucketAlreadyOwnedByYou 409",
+      presigned: 409,
+      "other bucket": "AccessDenied 403",
+    });
+    expect(await media.run(reader, "creation")).toMatchObject({ creation: "AccessDenied 403", presigned: 403 });
   });
 
   it("a new key is accepted, and a revoked one refused, within 5 s", async () => {

@@ -65,9 +65,14 @@ export async function createFiles(
   name: string,
   body: Record<string, unknown> = {},
 ): Promise<FilesFixture> {
-  const { rest } = platform;
   const request = { name, plan_name: "tier-1", storage_size_gb: 1, ...body };
-  const { id } = expectStatus(await rest.post<ServiceJson>("/files-services", request), 202).json;
+  const { id } = expectStatus(await platform.rest.post<ServiceJson>("/files-services", request), 202).json;
+  return openFiles(platform, image, id);
+}
+
+/** A files service that was created; resolves when it runs. */
+export async function openFiles(platform: Platform, image: TestImage, id: string): Promise<FilesFixture> {
+  const { rest } = platform;
   const path = (more = "") => `/files-services/${id}${more}`;
   const get = async () => expectStatus(await rest.get<ServiceJson>(path()), 200).json;
   const settled = (status: string) =>

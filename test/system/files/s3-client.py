@@ -147,7 +147,13 @@ def lacking():
     topic = {"TopicArn": "arn:aws:sns:us-east-1:1:t", "Events": ["s3:ObjectCreated:*"]}
     copy = {"Status": "Enabled", "Destination": {"Bucket": "arn:aws:s3:::other"}}
     website = {"IndexDocument": {"Suffix": "index.html"}}
+    versions = {"VersioningConfiguration": {"Status": "Enabled"}}
+    one = {"Key": "encrypted", "Body": b"x"}
+    own_key = {"SSECustomerAlgorithm": "AES256", "SSECustomerKey": "0" * 32}
     calls = {
+        "versions": (s3.put_bucket_versioning, versions),
+        "encrypted object": (s3.put_object, {**one, "ServerSideEncryption": "AES256"}),
+        "client's key": (s3.put_object, {**one, **own_key}),
         "lifecycle": (s3.put_bucket_lifecycle_configuration, {"LifecycleConfiguration": {"Rules": [rule]}}),
         "encryption": (s3.put_bucket_encryption, {"ServerSideEncryptionConfiguration": {"Rules": [sse]}}),
         "notifications": (
@@ -162,6 +168,21 @@ def lacking():
         "logging": (s3.put_bucket_logging, {"BucketLoggingStatus": {}}),
     }
     return {name: refusal(call, Bucket=BUCKET, **arguments) for name, (call, arguments) in calls.items()}
+
+
+def creation():
+    """Refusals of the creation of the bucket, which exists, and of another."""
+    s3 = client()
+    url = s3.generate_presigned_url("create_bucket", Params={"Bucket": BUCKET}, ExpiresIn=60)
+    try:
+        presigned = urllib.request.urlopen(urllib.request.Request(url, method="PUT")).status
+    except urllib.error.HTTPError as error:
+        presigned = error.code
+    return {
+        "creation": refusal(s3.create_bucket, Bucket=BUCKET),
+        "presigned": presigned,
+        "other bucket": refusal(s3.create_bucket, Bucket="another-bucket"),
+    }
 
 
 def access():

@@ -9,6 +9,13 @@ import { certificateFile, frontProgram, keyFile, listenerSocket, serverSocket } 
 /** Methods of requests that need space, while writes are blocked; otherwise empty. */
 const blockedList = "blocked.lst";
 
+/** Headers by which clients request the encryption of an object, or read an encrypted one. */
+const encryptionHeaders = [
+  "x-amz-server-side-encryption",
+  "x-amz-server-side-encryption-customer-algorithm",
+  "x-amz-copy-source-server-side-encryption-customer-algorithm",
+];
+
 /**
  * The front of a files service. It terminates TLS, checks addresses and chooses the server by the prefix of the access
  * key id. The choice is no protection: a server refuses a key that it does not have. While the disk is nearly full,
@@ -58,6 +65,16 @@ function rulesOf({ spec, paths }: Instance): string[] {
     `{ req.hdr(authorization) -m sub Credential=${filesKeyPrefixes.readonly} }`,
     `{ url_param(X-Amz-Credential) -m beg ${filesKeyPrefixes.readonly} }`,
   ];
+  const ofWriters = [
+    `{ req.hdr(authorization) -m sub Credential=${filesKeyPrefixes.readwrite} }`,
+    `{ url_param(X-Amz-Credential) -m beg ${filesKeyPrefixes.readwrite} }`,
+  ];
+  // Signed URLs and some clients have parameters beside those that name another operation, such as `cors`.
+  const noOtherOperation = "!{ query -m reg -i (^|&)(?!x-amz-|x-id=)[^&] }";
+  const onBucket = (method: string) =>
+    [`{ path ${bucket} ${bucket}/ }`, `{ path / } ${byHost}`].map(
+      (isBucket) => `{ method ${method} } ${isBucket} ${noOtherOperation}`,
+    );
   const oneBucket = "This service has one bucket, which can neither be deleted nor have others beside it.";
   return [
     // The server for readers refuses writes by itself; this holds even for requests that it does not know as writes.
@@ -65,10 +82,23 @@ function rulesOf({ spec, paths }: Instance): string[] {
       [403, "AccessDenied", "The key has the access readonly."],
       ofReaders.map((isReader) => `!{ method GET HEAD OPTIONS } ${isReader}`),
     ),
+    // Clients create the bucket before the first upload. The server has no owner of it, and would respond with 500.
+    ...refusal(
+      [409, "BucketAlreadyOwnedByYou", "This service has this bucket already."],
+      onBucket("PUT").flatMap((isCreation) => ofWriters.map((isWriter) => `${isCreation} ${isWriter}`)),
+    ),
     // The server would store these settings, but it serves websites at another listener, which it is not given.
     ...refusal(
       [501, "NotImplemented", "This service does not serve websites."],
       ["{ method PUT } { query -m reg (^|&)website(=|&|$) }"],
+    ),
+    // The server ignores these headers: a client would take its object for encrypted.
+    ...refusal(
+      [501, "NotImplemented", "This service does not encrypt objects. Encrypt them in the client."],
+      [
+        ...encryptionHeaders.map((name) => `{ req.hdr_cnt(${name}) gt 0 }`),
+        "{ query -m reg -i (^|&)x-amz-server-side-encryption }",
+      ],
     ),
     ...refusal(
       [507, "InsufficientStorage", "The disk is nearly full. Delete objects, or expand the storage."],
@@ -77,11 +107,8 @@ function rulesOf({ spec, paths }: Instance): string[] {
     ...refusal(
       [403, "AccessDenied", oneBucket],
       [
-        `{ method PUT DELETE } !{ path_beg ${bucket}/ } !{ path ${bucket} } !${byHost}`,
-        ...[`{ path ${bucket} ${bucket}/ }`, `{ path / } ${byHost}`].flatMap((isBucket) => [
-          `{ method DELETE } ${isBucket} !{ query -m found }`,
-          `{ method DELETE } ${isBucket} { query x-id=DeleteBucket }`,
-        ]),
+        `{ method PUT } { path_reg ^/[^/]+/?$ } !{ path ${bucket} ${bucket}/ } !${byHost} ${noOtherOperation}`,
+        ...onBucket("DELETE"),
       ],
     ),
     ...ofReaders.map((isReader) => `use_backend readers if ${isReader}`),
