@@ -5,7 +5,7 @@ import { readProfiles } from "@holdfast/sdk/node/profiles.ts";
 import { findSettings, type FoundSettings } from "@holdfast/sdk/node/settings.ts";
 import type { Credentials } from "@holdfast/sdk/transport.ts";
 import { NotSignedIn, UsageError } from "./exit-code.ts";
-import { isId, notFound } from "./lookup.ts";
+import { isId, monitoredOf, notFound } from "./lookup.ts";
 import { createOutput, type Format, type Output, type Screen } from "./output.ts";
 import { printableLines } from "./printable.ts";
 import { createProgress, type Progress } from "./progress.ts";
@@ -66,6 +66,8 @@ export interface Context {
   service(nameOrId: string): Promise<ManagedService>;
   /** The id of a service by name. An id is returned unchanged, because the service may be deleted. */
   serviceId(nameOrId: string): Promise<string>;
+  /** The id of a service of any family by name, like `serviceId`. */
+  monitoredId(nameOrId: string): Promise<string>;
   progress(name: string): Progress;
   /** The command that started this program, for examples in messages. */
   readonly program: string;
@@ -129,6 +131,7 @@ export async function openContext(
       throw notFound("service", nameOrId);
     },
     serviceId: async (nameOrId) => (isId(nameOrId) ? nameOrId : (await context.service(nameOrId)).id),
+    monitoredId: async (nameOrId) => (isId(nameOrId) ? nameOrId : (await monitoredOf(context, nameOrId)).id),
     async confirm(question, yes) {
       if (yes === true || (await terminal.confirm(question))) return;
       throw new UsageError(

@@ -40,8 +40,8 @@ export function addAlerts(alerts: CliCommand): void {
     .command("rules <service>")
     .description("list the alert rules of a service with their states")
     .example("alerts rules orders")
-    .does(async ({ client, output, serviceId }, name: string) =>
-      output.list(await take(client.alerts.rules(await serviceId(name))), columns),
+    .does(async ({ client, output, monitoredId }, name: string) =>
+      output.list(await take(client.alerts.rules(await monitoredId(name))), columns),
     );
 
   alerts
@@ -58,19 +58,19 @@ export function addAlerts(alerts: CliCommand): void {
     .addOption(onSilence())
     .option("--paused", "create the rule paused")
     .example("alerts create orders --metric disk --gt 80 --for 10m --severity critical --channel 019a...")
-    .does(async ({ client, output, serviceId }, name: string, flags: ChangeFlags & { metric: string }) => {
+    .does(async ({ client, output, monitoredId }, name: string, flags: ChangeFlags & { metric: string }) => {
       const limit = limitOf(flags);
       if (limit === undefined) throw new InvalidArgumentError("--gt or --lt is required, with a number");
       const rule = { metric: flags.metric, ...limit, ...fieldsOf(flags) };
-      output.show(await client.alerts.createRule(await serviceId(name), rule));
+      output.show(await client.alerts.createRule(await monitoredId(name), rule));
     });
 
   alerts
     .command("get <service> <rule>")
     .description("show a rule with its state")
     .example("alerts get orders 019a...")
-    .does(async ({ client, output, serviceId }, name: string, rule: string) =>
-      output.show(await client.alerts.getRule(await serviceId(name), rule)),
+    .does(async ({ client, output, monitoredId }, name: string, rule: string) =>
+      output.show(await client.alerts.getRule(await monitoredId(name), rule)),
     );
 
   alerts
@@ -88,9 +88,9 @@ export function addAlerts(alerts: CliCommand): void {
     .option("--paused", "pause the rule")
     .option("--no-paused", "resume the rule")
     .example("alerts update orders 019a... --gt 85")
-    .does(async ({ client, output, serviceId }, name: string, rule: string, flags: ChangeFlags) => {
+    .does(async ({ client, output, monitoredId }, name: string, rule: string, flags: ChangeFlags) => {
       const change = { ...limitOf(flags), ...fieldsOf(flags) };
-      output.show(await client.alerts.updateRule(await serviceId(name), rule, change));
+      output.show(await client.alerts.updateRule(await monitoredId(name), rule, change));
     });
 
   alerts
@@ -98,8 +98,8 @@ export function addAlerts(alerts: CliCommand): void {
     .description("delete a rule; its firing alert is resolved")
     .option("--yes", "do not ask for confirmation")
     .example("alerts delete orders 019a...")
-    .does(async ({ client, output, serviceId, confirm }, name: string, rule: string, { yes }: { yes?: boolean }) => {
-      const id = await serviceId(name);
+    .does(async ({ client, output, monitoredId, confirm }, name: string, rule: string, { yes }: { yes?: boolean }) => {
+      const id = await monitoredId(name);
       await confirm(`Delete the rule ${rule} of ${name}?`, yes);
       await client.alerts.deleteRule(id, rule);
       output.info(`${rule} is deleted`);
@@ -116,8 +116,8 @@ export function addAlerts(alerts: CliCommand): void {
     .description("show events of fired and resolved alerts, oldest first")
     .option("--since <time>", "only events since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
     .example("alerts events orders")
-    .does(async ({ client, output, serviceId }, name: string, { since }: { since?: string }) =>
-      output.list(await take(client.alerts.events(await serviceId(name), omitUndefined({ since }))), eventColumns),
+    .does(async ({ client, output, monitoredId }, name: string, { since }: { since?: string }) =>
+      output.list(await take(client.alerts.events(await monitoredId(name), omitUndefined({ since }))), eventColumns),
     );
 
   alerts

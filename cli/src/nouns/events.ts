@@ -9,7 +9,7 @@ export function addEvents(events: CliCommand): void {
     .example("events --follow --output json")
     .does(async (context, flags: EventFlags & { service?: string }) => {
       const { service: name, ...rest } = flags;
-      const service = name === undefined ? undefined : await context.serviceId(name);
+      const service = name === undefined ? undefined : await context.monitoredId(name);
       await showEvents(context, { ...rest, ...omitUndefined({ service }) });
     });
 }

@@ -95,14 +95,14 @@ export function addExports(exports: CliCommand): void {
     .example("exports create --to otlp --set endpoint=https://otlp.example --ask headers.x-api-key --export both")
     .example("exports create --to log_saas --from-file source_token=token.txt")
     .does(async (context, flags: CreateFlags) => {
-      const { client, output, serviceId } = context;
+      const { client, output, monitoredId } = context;
       const created = await client.exports.create({
         name: flags.name ?? flags.to,
         destination_type: flags.to,
         data_type: flags.export ?? onlyData[flags.to] ?? "metrics",
         configuration: await configurationOf(flags, context),
         ...omitUndefined({ export_interval_seconds: flags.interval }),
-        ...(flags.service !== undefined && { service_id: await serviceId(flags.service) }),
+        ...(flags.service !== undefined && { service_id: await monitoredId(flags.service) }),
       });
       output.show(created);
     });
@@ -113,10 +113,10 @@ export function addExports(exports: CliCommand): void {
     .option("--service <service>", "only integrations of this service")
     .addOption(destination("only integrations of this product or type"))
     .example("exports list")
-    .does(async ({ client, output, serviceId }, flags: { service?: string; to?: DestinationType }) => {
+    .does(async ({ client, output, monitoredId }, flags: { service?: string; to?: DestinationType }) => {
       const filter = {
         ...omitUndefined({ destination_type: flags.to }),
-        ...(flags.service !== undefined && { service_id: await serviceId(flags.service) }),
+        ...(flags.service !== undefined && { service_id: await monitoredId(flags.service) }),
       };
       output.list(await take(client.exports.list(filter)), columns);
     });

@@ -5,6 +5,7 @@ import { collect, collectPairs, hours, integer, omitUndefined, take } from "../f
 import { filesOf } from "../lookup.ts";
 import { addFilesKeys } from "./files-keys.ts";
 import { deletedColumns, serviceFields } from "./service-fields.ts";
+import { withLogs } from "./service-views.ts";
 import { throwIfInterrupted, type WaitFlags, withWait } from "./service-wait.ts";
 
 interface CreateFlags extends WaitFlags {
@@ -85,6 +86,13 @@ export function addFiles(files: CliCommand): void {
       const { id } = await filesOf(context, name);
       context.output.show(await context.client.files.connection(id));
     });
+
+  const logs = files
+    .command("logs <files>")
+    .description("show the newest lines of the server's log, oldest first")
+    .example("files logs media --level warning")
+    .example("files logs media --since 30m --grep internal");
+  withLogs(logs, async (context, name) => ({ id: (await filesOf(context, name)).id, labels: new Map() }));
 
   addUpdate(files);
   addVerb(files, "start", "Running", "start a stopped files service");

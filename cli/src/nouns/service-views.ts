@@ -19,21 +19,39 @@ interface LogFlags {
   readonly follow?: boolean;
 }
 
-/** Read-only commands of a service. */
-export function addServiceViews(services: CliCommand): void {
-  services
-    .command("logs <service>")
-    .description("show the newest lines of the engine's log, oldest first")
+/** A service whose log is shown, and the names of its nodes by id. */
+interface LoggedService {
+  readonly id: string;
+  readonly labels: ReadonlyMap<string, string>;
+}
+
+/** Flags and action of the command `logs` of a noun. */
+export function withLogs(
+  command: CliCommand,
+  find: (context: Context, name: string) => Promise<LoggedService>,
+): CliCommand {
+  return command
     .option("--since <time>", "only lines since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
-    .option("--node <node>", "node by its name or id; the primary by default")
     .option("--grep <text>", "only lines that contain this text, in upper or lower case")
     .addOption(new Option("--level <level>", "minimum level").choices(["debug", "info", "warning", "error"]))
     .option("-n, --limit <lines>", "number of newest lines, at most 200; 100 by default, all with --since", integer)
     .option("--follow", "show new lines as they come")
+    .does(async (context, name: string, flags: LogFlags) => showLogs(context, await find(context, name), flags));
+}
+
+/** Read-only commands of a service. */
+export function addServiceViews(services: CliCommand): void {
+  const logs = services
+    .command("logs <service>")
+    .description("show the newest lines of the engine's log, oldest first")
+    .option("--node <node>", "node by its name or id; the primary by default")
     .example("services logs orders --level warning")
     .example("services logs orders --follow")
-    .example("services logs orders --since 30m --grep deadlock")
-    .does(async (context, name: string, flags: LogFlags) => showLogs(context, await context.serviceId(name), flags));
+    .example("services logs orders --since 30m --grep deadlock");
+  withLogs(logs, async (context, name) => {
+    const id = await context.serviceId(name);
+    return { id, labels: await nodeLabels(context, id) };
+  });
 
   withEventFlags(services.command("events <service>"))
     .description("show events of a service, oldest first; of a deleted service by its id")
@@ -64,13 +82,16 @@ export function addServiceViews(services: CliCommand): void {
 const maxPageSize = 200;
 
 /** Shows the newest lines, or all since a time, then with --follow each new one. */
-async function showLogs(context: Context, id: string, { since, level, limit, node, grep, follow }: LogFlags) {
+async function showLogs(
+  context: Context,
+  { id, labels }: LoggedService,
+  { since, level, limit, node, grep, follow }: LogFlags,
+): Promise<void> {
   const { client, output, signal } = context;
   const isAll = since !== undefined && limit === undefined;
   const nodeId = node === undefined ? undefined : await nodeIdOf(context, id, node);
   const filter = omitUndefined({ since, level, node_id: nodeId, contains: grep, newest: isAll ? undefined : true });
   const page = { limit: isAll ? maxPageSize : (limit ?? 100), signal };
-  const labels = await nodeLabels(context, id);
   const show = (line: LogLine) => output.entry(line, textOf(line, labels.get(line.node_id)));
   if (follow === true) {
     for await (const line of client.services.followLogs(id, filter, page)) show(line);
