@@ -617,6 +617,12 @@ export interface Catalog {
     /** Source of the samples: "machine" or "engine". Null for a metric that this version does not collect. */
     readonly source: string | null;
   }[];
+  /** Files services, which have the same plans, storage tiers and zones as databases. */
+  readonly files: {
+    /** False when this installation cannot run one; the reason is in `reason`. */
+    readonly available: boolean;
+    readonly reason: string | null;
+  };
 }
 
 export interface Channel {

@@ -12,7 +12,8 @@ export function addCatalog(catalog: CliCommand): void {
         versions: engine.versions.map(({ version, available }) => (available ? version : `${version} (not available)`)),
       }));
       output.list(engines, ["database_type", "title", "versions", "default_version", "port"]);
-      output.info("");
+      const { available, reason } = offer.files;
+      output.info(`\nFiles services: ${available ? "available" : `not available: ${reason ?? ""}`}.\n`);
       output.list(offer.plans, ["plan_name", "vcpu", "memory_gb", "kind", "monthly_cost"]);
       output.info("");
       output.list(offer.storage_tiers, ["storage_tier", "medium", "use", "monthly_cost_per_gb"]);

@@ -1,7 +1,12 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type ServedService, serve } from "@holdfast/common/call.ts";
 import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
-import { type Catalog, CatalogSchema, CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
+import {
+  type Catalog,
+  type CatalogFilesSchema,
+  CatalogSchema,
+  CatalogService,
+} from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
 import { definePart } from "#kernel/part.ts";
 import type { CatalogData } from "./catalog.ts";
 import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
@@ -61,6 +66,7 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
     zones: catalog.zones.map((zone) => ({ ...zone })),
     limits: { ...catalog.limits },
     defaultAllowedCidrs: [...defaultAllowedCidrs],
+    files: filesOf(engines()),
     metrics: metricCatalog.map(({ name, unit, engines: having, kind, description, source }) => ({
       name,
       unit,
@@ -70,6 +76,15 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
       ...(source === null ? {} : { source }),
     })),
   });
+}
+
+/** Availability of files services, which are not among the engines: their only engine is not chosen by users. */
+function filesOf(engines: readonly EngineOffer[]): MessageInitShape<typeof CatalogFilesSchema> {
+  const offered = engines.find(({ family }) => family === "files");
+  const newest = offered?.versions.find(({ version }) => version === offered.defaultVersion);
+  if (newest === undefined) return { available: false, reason: "This installation has no files services." };
+  const { available, reason } = newest;
+  return { available, ...(reason !== undefined && { reason }) };
 }
 
 /** The parameters of all versions, each once. */

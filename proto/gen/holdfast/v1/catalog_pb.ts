@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/catalog.proto.
  */
 export const file_holdfast_v1_catalog: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9jYXRhbG9nLnByb3RvEgtob2xkZmFzdC52MSITChFHZXRDYXRhbG9nUmVxdWVzdCLbAgoHQ2F0YWxvZxIrCgdlbmdpbmVzGAEgAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ0VuZ2luZRIgCgVwbGFucxgCIAMoCzIRLmhvbGRmYXN0LnYxLlBsYW4SLwoNc3RvcmFnZV90aWVycxgDIAMoCzIYLmhvbGRmYXN0LnYxLlN0b3JhZ2VUaWVyEiAKBXpvbmVzGAQgAygLMhEuaG9sZGZhc3QudjEuWm9uZRIqCgZsaW1pdHMYBSABKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTGltaXRzEjQKFWRlZmF1bHRfYWxsb3dlZF9jaWRycxgGIAMoCUIVsrsYESoPWyIxMjcuMC4wLjAvOCJdEhAKCGN1cnJlbmN5GAcgASgJEisKB21ldHJpY3MYCCADKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTWV0cmljOg26uxgJCgdDYXRhbG9nIrQFCg1DYXRhbG9nRW5naW5lEhUKDWRhdGFiYXNlX3R5cGUYASABKAkSHwoFdGl0bGUYAiABKAlCELK7GAwqClBvc3RncmVTUUwSDAoEcG9ydBgDIAEoBRJlCgh2ZXJzaW9ucxgEIAMoCzIaLmhvbGRmYXN0LnYxLkVuZ2luZVZlcnNpb25CN7K7GDMqMVt7InZlcnNpb24iOiIxNyIsImF2YWlsYWJsZSI6dHJ1ZSwicmVhc29uIjpudWxsfV0SIQoPZGVmYXVsdF92ZXJzaW9uGAUgASgJQgiyuxgEKgIxNxKdAgoKcGFyYW1ldGVycxgGIAMoCzIcLmhvbGRmYXN0LnYxLkVuZ2luZVBhcmFtZXRlckLqAbK7GOUBKuIBW3sibmFtZSI6IndvcmtfbWVtIiwidHlwZSI6ImJ5dGVzIiwiZGVzY3JpcHRpb24iOiJNZW1vcnkgb2Ygb25lIHNvcnQgb3IgaGFzaCBiZWZvcmUgaXQgZ29lcyB0byBkaXNrIiwiZGVmYXVsdCI6IjRNQiIsIm1pbmltdW0iOiI2NGtCIiwibWF4aW11bSI6IjIwOTcxNTFrQiIsInZhbHVlcyI6W10sInVuaXQiOiJrQiIsIm5lZWRzX3Jlc3RhcnQiOmZhbHNlLCJ2ZXJzaW9ucyI6WyIxNyIsIjE4Il19XRI6CgpleHRlbnNpb25zGAcgAygJQiayuxgiKiBbInBnX3N0YXRfc3RhdGVtZW50cyIsInBnX3RyZ20iXRIwCgdiYWNrdXBzGBQgASgLMhouaG9sZGZhc3QudjEuRW5naW5lQmFja3Vwc0gAiAEBEi4KBnBvb2xlchhuIAEoCzIZLmhvbGRmYXN0LnYxLkVuZ2luZVBvb2xlckgBiAEBQgoKCF9iYWNrdXBzQgkKB19wb29sZXIiKwoMRW5naW5lUG9vbGVyEgwKBHBvcnQYASABKAUSDQoFbW9kZXMYAiADKAkiVwoNRW5naW5lQmFja3VwcxIMCgRraW5kGAEgASgJEhYKDnJlc3RvcmVfcG9pbnRzGAIgASgJEgwKBGZvcmsYAyABKAgSEgoKaW5jcmVtZW50cxgEIAEoCCJTCg1FbmdpbmVWZXJzaW9uEg8KB3ZlcnNpb24YASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEhMKBnJlYXNvbhgDIAEoCUgAiAEBQgkKB19yZWFzb24inwIKD0VuZ2luZVBhcmFtZXRlchIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSFAoHZGVmYXVsdBgEIAEoCUgAiAEBEhQKB21pbmltdW0YBSABKAlIAYgBARIUCgdtYXhpbXVtGAYgASgJSAKIAQESDgoGdmFsdWVzGAcgAygJEiAKBHVuaXQYCCABKAlCDbK7GAkqB3BlcmNlbnRIA4gBARIVCg1uZWVkc19yZXN0YXJ0GAkgASgIEiMKCHZlcnNpb25zGAogAygJQhGyuxgNKgtbIjE3IiwiMTgiXUIKCghfZGVmYXVsdEIKCghfbWluaW11bUIKCghfbWF4aW11bUIHCgVfdW5pdCKPAQoEUGxhbhIfCglwbGFuX25hbWUYASABKAlCDLK7GAgqBnRpZXItMRIVCgR2Y3B1GAIgASgFQgeyuxgDKgExEhoKCW1lbW9yeV9nYhgDIAEoBUIHsrsYAyoBMhIUCgxtb250aGx5X2Nvc3QYBCABKAESHQoEa2luZBgFIAEoCUIPsrsYCyoJY29udGFpbmVyIqMBCgtTdG9yYWdlVGllchIjCgxzdG9yYWdlX3RpZXIYASABKAlCDbK7GAkqB21heGlvcHMSHgoGbWVkaXVtGAIgASgJQg6yuxgKKghOVk1lIFNTRBInCgN1c2UYAyABKAlCGrK7GBYqFHByb2R1Y3Rpb24gZGF0YWJhc2VzEiYKE21vbnRobHlfY29zdF9wZXJfZ2IYBCABKAFCCbK7GAUqAzAuMiI3CgRab25lEgwKBHpvbmUYASABKAkSIQoFdGl0bGUYAiABKAlCErK7GA4qDFRoaXMgbWFjaGluZSLRAQoNQ2F0YWxvZ0xpbWl0cxIbChNzdG9yYWdlX3NpemVfZ2JfbWluGAEgASgFEigKE3N0b3JhZ2Vfc2l6ZV9nYl9tYXgYAiABKAVCC7K7GAcqBTE2Mzg0EhUKDXR0bF9ob3Vyc19taW4YAyABKAUSIAoNdHRsX2hvdXJzX21heBgEIAEoBUIJsrsYBSoDNzIwEiQKEWFsbG93ZWRfY2lkcnNfbWF4GAUgASgFQgmyuxgFKgMyNTYSGgoIdGFnc19tYXgYBiABKAVCCLK7GAQqAjUwIvsBCg1DYXRhbG9nTWV0cmljEhcKBG5hbWUYASABKAlCCbK7GAUqA2NwdRIbCgR1bml0GAIgASgJQg2yuxgJKgdwZXJjZW50EhkKB2VuZ2luZXMYAyADKAlCCLK7GAQqAltdEhgKBGtpbmQYBCABKAlCCrK7GAYqBHJhdGUSUAoHbWVhbmluZxgFIAEoCUI/srsYOyo5Q1BVIHRpbWUgdGhhdCB0aGUgbWFjaGluZSB1c2VkLCBvZiB3aGF0IGl0cyBwbGFuIGdpdmVzIGl0EiIKBnNvdXJjZRgGIAEoCUINsrsYCSoHbWFjaGluZUgAiAEBQgkKB19zb3VyY2UyewoOQ2F0YWxvZ1NlcnZpY2USaQoKR2V0Q2F0YWxvZxIeLmhvbGRmYXN0LnYxLkdldENhdGFsb2dSZXF1ZXN0GhQuaG9sZGZhc3QudjEuQ2F0YWxvZyIlqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIKEggvY2F0YWxvZ2IGcHJvdG8z", [file_google_api_annotations, file_holdfast_v1_options]);
+  fileDesc("Chlob2xkZmFzdC92MS9jYXRhbG9nLnByb3RvEgtob2xkZmFzdC52MSITChFHZXRDYXRhbG9nUmVxdWVzdCKFAwoHQ2F0YWxvZxIrCgdlbmdpbmVzGAEgAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ0VuZ2luZRIgCgVwbGFucxgCIAMoCzIRLmhvbGRmYXN0LnYxLlBsYW4SLwoNc3RvcmFnZV90aWVycxgDIAMoCzIYLmhvbGRmYXN0LnYxLlN0b3JhZ2VUaWVyEiAKBXpvbmVzGAQgAygLMhEuaG9sZGZhc3QudjEuWm9uZRIqCgZsaW1pdHMYBSABKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTGltaXRzEjQKFWRlZmF1bHRfYWxsb3dlZF9jaWRycxgGIAMoCUIVsrsYESoPWyIxMjcuMC4wLjAvOCJdEhAKCGN1cnJlbmN5GAcgASgJEisKB21ldHJpY3MYCCADKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTWV0cmljEigKBWZpbGVzGAkgASgLMhkuaG9sZGZhc3QudjEuQ2F0YWxvZ0ZpbGVzOg26uxgJCgdDYXRhbG9nIkEKDENhdGFsb2dGaWxlcxIRCglhdmFpbGFibGUYASABKAgSEwoGcmVhc29uGAIgASgJSACIAQFCCQoHX3JlYXNvbiK0BQoNQ2F0YWxvZ0VuZ2luZRIVCg1kYXRhYmFzZV90eXBlGAEgASgJEh8KBXRpdGxlGAIgASgJQhCyuxgMKgpQb3N0Z3JlU1FMEgwKBHBvcnQYAyABKAUSZQoIdmVyc2lvbnMYBCADKAsyGi5ob2xkZmFzdC52MS5FbmdpbmVWZXJzaW9uQjeyuxgzKjFbeyJ2ZXJzaW9uIjoiMTciLCJhdmFpbGFibGUiOnRydWUsInJlYXNvbiI6bnVsbH1dEiEKD2RlZmF1bHRfdmVyc2lvbhgFIAEoCUIIsrsYBCoCMTcSnQIKCnBhcmFtZXRlcnMYBiADKAsyHC5ob2xkZmFzdC52MS5FbmdpbmVQYXJhbWV0ZXJC6gGyuxjlASriAVt7Im5hbWUiOiJ3b3JrX21lbSIsInR5cGUiOiJieXRlcyIsImRlc2NyaXB0aW9uIjoiTWVtb3J5IG9mIG9uZSBzb3J0IG9yIGhhc2ggYmVmb3JlIGl0IGdvZXMgdG8gZGlzayIsImRlZmF1bHQiOiI0TUIiLCJtaW5pbXVtIjoiNjRrQiIsIm1heGltdW0iOiIyMDk3MTUxa0IiLCJ2YWx1ZXMiOltdLCJ1bml0Ijoia0IiLCJuZWVkc19yZXN0YXJ0IjpmYWxzZSwidmVyc2lvbnMiOlsiMTciLCIxOCJdfV0SOgoKZXh0ZW5zaW9ucxgHIAMoCUImsrsYIiogWyJwZ19zdGF0X3N0YXRlbWVudHMiLCJwZ190cmdtIl0SMAoHYmFja3VwcxgUIAEoCzIaLmhvbGRmYXN0LnYxLkVuZ2luZUJhY2t1cHNIAIgBARIuCgZwb29sZXIYbiABKAsyGS5ob2xkZmFzdC52MS5FbmdpbmVQb29sZXJIAYgBAUIKCghfYmFja3Vwc0IJCgdfcG9vbGVyIisKDEVuZ2luZVBvb2xlchIMCgRwb3J0GAEgASgFEg0KBW1vZGVzGAIgAygJIlcKDUVuZ2luZUJhY2t1cHMSDAoEa2luZBgBIAEoCRIWCg5yZXN0b3JlX3BvaW50cxgCIAEoCRIMCgRmb3JrGAMgASgIEhIKCmluY3JlbWVudHMYBCABKAgiUwoNRW5naW5lVmVyc2lvbhIPCgd2ZXJzaW9uGAEgASgJEhEKCWF2YWlsYWJsZRgCIAEoCBITCgZyZWFzb24YAyABKAlIAIgBAUIJCgdfcmVhc29uIp8CCg9FbmdpbmVQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhQKB2RlZmF1bHQYBCABKAlIAIgBARIUCgdtaW5pbXVtGAUgASgJSAGIAQESFAoHbWF4aW11bRgGIAEoCUgCiAEBEg4KBnZhbHVlcxgHIAMoCRIgCgR1bml0GAggASgJQg2yuxgJKgdwZXJjZW50SAOIAQESFQoNbmVlZHNfcmVzdGFydBgJIAEoCBIjCgh2ZXJzaW9ucxgKIAMoCUIRsrsYDSoLWyIxNyIsIjE4Il1CCgoIX2RlZmF1bHRCCgoIX21pbmltdW1CCgoIX21heGltdW1CBwoFX3VuaXQijwEKBFBsYW4SHwoJcGxhbl9uYW1lGAEgASgJQgyyuxgIKgZ0aWVyLTESFQoEdmNwdRgCIAEoBUIHsrsYAyoBMRIaCgltZW1vcnlfZ2IYAyABKAVCB7K7GAMqATISFAoMbW9udGhseV9jb3N0GAQgASgBEh0KBGtpbmQYBSABKAlCD7K7GAsqCWNvbnRhaW5lciKjAQoLU3RvcmFnZVRpZXISIwoMc3RvcmFnZV90aWVyGAEgASgJQg2yuxgJKgdtYXhpb3BzEh4KBm1lZGl1bRgCIAEoCUIOsrsYCioITlZNZSBTU0QSJwoDdXNlGAMgASgJQhqyuxgWKhRwcm9kdWN0aW9uIGRhdGFiYXNlcxImChNtb250aGx5X2Nvc3RfcGVyX2diGAQgASgBQgmyuxgFKgMwLjIiNwoEWm9uZRIMCgR6b25lGAEgASgJEiEKBXRpdGxlGAIgASgJQhKyuxgOKgxUaGlzIG1hY2hpbmUi0QEKDUNhdGFsb2dMaW1pdHMSGwoTc3RvcmFnZV9zaXplX2diX21pbhgBIAEoBRIoChNzdG9yYWdlX3NpemVfZ2JfbWF4GAIgASgFQguyuxgHKgUxNjM4NBIVCg10dGxfaG91cnNfbWluGAMgASgFEiAKDXR0bF9ob3Vyc19tYXgYBCABKAVCCbK7GAUqAzcyMBIkChFhbGxvd2VkX2NpZHJzX21heBgFIAEoBUIJsrsYBSoDMjU2EhoKCHRhZ3NfbWF4GAYgASgFQgiyuxgEKgI1MCL7AQoNQ2F0YWxvZ01ldHJpYxIXCgRuYW1lGAEgASgJQgmyuxgFKgNjcHUSGwoEdW5pdBgCIAEoCUINsrsYCSoHcGVyY2VudBIZCgdlbmdpbmVzGAMgAygJQgiyuxgEKgJbXRIYCgRraW5kGAQgASgJQgqyuxgGKgRyYXRlElAKB21lYW5pbmcYBSABKAlCP7K7GDsqOUNQVSB0aW1lIHRoYXQgdGhlIG1hY2hpbmUgdXNlZCwgb2Ygd2hhdCBpdHMgcGxhbiBnaXZlcyBpdBIiCgZzb3VyY2UYBiABKAlCDbK7GAkqB21hY2hpbmVIAIgBAUIJCgdfc291cmNlMnsKDkNhdGFsb2dTZXJ2aWNlEmkKCkdldENhdGFsb2cSHi5ob2xkZmFzdC52MS5HZXRDYXRhbG9nUmVxdWVzdBoULmhvbGRmYXN0LnYxLkNhdGFsb2ciJaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCChIIL2NhdGFsb2diBnByb3RvMw", [file_google_api_annotations, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.GetCatalogRequest
@@ -86,6 +86,13 @@ export type Catalog = Message<"holdfast.v1.Catalog"> & {
    * @generated from field: repeated holdfast.v1.CatalogMetric metrics = 8;
    */
   metrics: CatalogMetric[];
+
+  /**
+   * Files services, which have the same plans, storage tiers and zones as databases.
+   *
+   * @generated from field: holdfast.v1.CatalogFiles files = 9;
+   */
+  files?: CatalogFiles | undefined;
 };
 
 /**
@@ -139,6 +146,13 @@ export type CatalogJson = {
    * @generated from field: repeated holdfast.v1.CatalogMetric metrics = 8;
    */
   metrics?: CatalogMetricJson[];
+
+  /**
+   * Files services, which have the same plans, storage tiers and zones as databases.
+   *
+   * @generated from field: holdfast.v1.CatalogFiles files = 9;
+   */
+  files?: CatalogFilesJson;
 };
 
 /**
@@ -147,6 +161,51 @@ export type CatalogJson = {
  */
 export const CatalogSchema: GenMessage<Catalog, {jsonType: CatalogJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_catalog, 1);
+
+/**
+ * Availability of files services.
+ *
+ * @generated from message holdfast.v1.CatalogFiles
+ */
+export type CatalogFiles = Message<"holdfast.v1.CatalogFiles"> & {
+  /**
+   * False when this installation cannot run one; the reason is in `reason`.
+   *
+   * @generated from field: bool available = 1;
+   */
+  available: boolean;
+
+  /**
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string | undefined;
+};
+
+/**
+ * Availability of files services.
+ *
+ * @generated from message holdfast.v1.CatalogFiles
+ */
+export type CatalogFilesJson = {
+  /**
+   * False when this installation cannot run one; the reason is in `reason`.
+   *
+   * @generated from field: bool available = 1;
+   */
+  available?: boolean;
+
+  /**
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.CatalogFiles.
+ * Use `create(CatalogFilesSchema)` to create a new message.
+ */
+export const CatalogFilesSchema: GenMessage<CatalogFiles, {jsonType: CatalogFilesJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_catalog, 2);
 
 /**
  * @generated from message holdfast.v1.CatalogEngine
@@ -265,7 +324,7 @@ export type CatalogEngineJson = {
  * Use `create(CatalogEngineSchema)` to create a new message.
  */
 export const CatalogEngineSchema: GenMessage<CatalogEngine, {jsonType: CatalogEngineJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 2);
+  messageDesc(file_holdfast_v1_catalog, 3);
 
 /**
  * Pooler of an engine, at a port of each node.
@@ -312,7 +371,7 @@ export type EnginePoolerJson = {
  * Use `create(EnginePoolerSchema)` to create a new message.
  */
 export const EnginePoolerSchema: GenMessage<EnginePooler, {jsonType: EnginePoolerJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 3);
+  messageDesc(file_holdfast_v1_catalog, 4);
 
 /**
  * Backup features of an engine.
@@ -389,7 +448,7 @@ export type EngineBackupsJson = {
  * Use `create(EngineBackupsSchema)` to create a new message.
  */
 export const EngineBackupsSchema: GenMessage<EngineBackups, {jsonType: EngineBackupsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 4);
+  messageDesc(file_holdfast_v1_catalog, 5);
 
 /**
  * @generated from message holdfast.v1.EngineVersion
@@ -440,7 +499,7 @@ export type EngineVersionJson = {
  * Use `create(EngineVersionSchema)` to create a new message.
  */
 export const EngineVersionSchema: GenMessage<EngineVersion, {jsonType: EngineVersionJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 5);
+  messageDesc(file_holdfast_v1_catalog, 6);
 
 /**
  * @generated from message holdfast.v1.EngineParameter
@@ -569,7 +628,7 @@ export type EngineParameterJson = {
  * Use `create(EngineParameterSchema)` to create a new message.
  */
 export const EngineParameterSchema: GenMessage<EngineParameter, {jsonType: EngineParameterJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 6);
+  messageDesc(file_holdfast_v1_catalog, 7);
 
 /**
  * @generated from message holdfast.v1.Plan
@@ -644,7 +703,7 @@ export type PlanJson = {
  * Use `create(PlanSchema)` to create a new message.
  */
 export const PlanSchema: GenMessage<Plan, {jsonType: PlanJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 7);
+  messageDesc(file_holdfast_v1_catalog, 8);
 
 /**
  * @generated from message holdfast.v1.StorageTier
@@ -705,7 +764,7 @@ export type StorageTierJson = {
  * Use `create(StorageTierSchema)` to create a new message.
  */
 export const StorageTierSchema: GenMessage<StorageTier, {jsonType: StorageTierJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 8);
+  messageDesc(file_holdfast_v1_catalog, 9);
 
 /**
  * @generated from message holdfast.v1.Zone
@@ -742,7 +801,7 @@ export type ZoneJson = {
  * Use `create(ZoneSchema)` to create a new message.
  */
 export const ZoneSchema: GenMessage<Zone, {jsonType: ZoneJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 9);
+  messageDesc(file_holdfast_v1_catalog, 10);
 
 /**
  * @generated from message holdfast.v1.CatalogLimits
@@ -819,7 +878,7 @@ export type CatalogLimitsJson = {
  * Use `create(CatalogLimitsSchema)` to create a new message.
  */
 export const CatalogLimitsSchema: GenMessage<CatalogLimits, {jsonType: CatalogLimitsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 10);
+  messageDesc(file_holdfast_v1_catalog, 11);
 
 /**
  * @generated from message holdfast.v1.CatalogMetric
@@ -914,7 +973,7 @@ export type CatalogMetricJson = {
  * Use `create(CatalogMetricSchema)` to create a new message.
  */
 export const CatalogMetricSchema: GenMessage<CatalogMetric, {jsonType: CatalogMetricJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 11);
+  messageDesc(file_holdfast_v1_catalog, 12);
 
 /**
  * @generated from service holdfast.v1.CatalogService
