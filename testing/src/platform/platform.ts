@@ -54,6 +54,8 @@ export interface PlatformOptions {
   readonly flags?: readonly string[];
   /** Directory of the code that runs; this checkout when absent. */
   readonly checkout?: string;
+  /** Prefix of the command line. */
+  readonly enter?: readonly string[];
 }
 
 /** The warm pool would disturb tests that count machines; tests of it enable it. */
@@ -70,7 +72,7 @@ const noScheduledBackups = { HOLDFAST_FIRST_BACKUP_AFTER_S: "86400" };
 
 /** Resolves when the API responds. The platform ends with the test's process, for any reason. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
-  const supervised = newSupervised("system", options.directory, [], options.checkout);
+  const supervised = newSupervised("system", options.directory, options.enter, options.checkout);
   const { directory, processes } = supervised;
   const errorBodies: string[] = [];
   const noteError = ({ status, text }: RestResponse<unknown>) => {
