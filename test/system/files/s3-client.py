@@ -56,6 +56,13 @@ def first():
     }
 
 
+def read():
+    """The text of the object of `first`, or the refusal."""
+    found = {}
+    refused = refusal(lambda: found.update(client().get_object(Bucket=BUCKET, Key="greetings/one.txt")))
+    return refused or found["Body"].read().decode()
+
+
 def uploads():
     s3 = client()
     parts = [os.urandom(PART), b"the end"]
@@ -196,7 +203,7 @@ def access():
     return {
         "get": refusal(s3.get_object, Bucket=BUCKET, Key="greetings/one.txt"),
         "list": refusal(s3.list_objects_v2, Bucket=BUCKET),
-        "buckets": refusal(s3.list_buckets),
+        "buckets": refusal(s3.list_buckets) or [each["Name"] for each in s3.list_buckets()["Buckets"]],
         "presigned": presigned,
         "put": refusal(s3.put_object, Bucket=BUCKET, Key="new", Body=b"x"),
         "delete": refusal(s3.delete_object, Bucket=BUCKET, Key="greetings/one.txt"),
