@@ -1,7 +1,7 @@
 """Plugin of pytest for ceph/s3-tests against a server with one bucket and keys of one account.
 
-A test gets this bucket, emptied, where it creates its first one. Tests that need another bucket or account, or that are
-about the creation of buckets, are skipped. The outcomes are written as JSON to the file of S3_OUTCOMES: by test, with
+A test gets this bucket, emptied and private, where it creates its first one. Tests that need another bucket or account,
+or that are about the creation of buckets, are skipped, and those that would lock objects of all later tests. The outcomes are written as JSON to the file of S3_OUTCOMES: by test, with
 `outcome`, the last line of its `error`, and its `marks`.
 """
 
@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 
 BUCKET = os.environ["S3_BUCKET"]
 names_given = 0
+current_test = ""
 marks = {}
 outcomes = {}
 
@@ -27,6 +28,7 @@ def empty_bucket():
         objects = [{"Key": each["Key"]} for each in page.get("Contents", [])]
         if objects:
             s3.delete_objects(Bucket=BUCKET, Delete={"Objects": objects, "Quiet": True})
+    s3.put_bucket_acl(Bucket=BUCKET, ACL="private")
     for remove in (s3.delete_bucket_cors, s3.delete_bucket_policy, s3.delete_bucket_tagging):
         try:
             remove(Bucket=BUCKET)
@@ -45,7 +47,8 @@ def bucket_name():
     names_given += 1
     if names_given > 1:
         pytest.skip("several buckets")
-    return BUCKET
+    is_about_missing_bucket = "notexist" in current_test or "nonexist" in current_test
+    return "no-such-bucket" if is_about_missing_bucket else BUCKET
 
 
 def unavailable(reason):
@@ -95,6 +98,13 @@ def pytest_collection_modifyitems(items):
         marks[item.nodeid] = sorted({each.name for each in item.iter_markers()})
         if "bucket_create" in item.name:
             item.add_marker(pytest.mark.skip(reason="creation of buckets"))
+        if "object_lock" in item.name:
+            item.add_marker(pytest.mark.skip(reason="object lock"))
+
+
+def pytest_runtest_setup(item):
+    global current_test
+    current_test = item.name
 
 
 def pytest_runtest_logreport(report):

@@ -9,6 +9,7 @@ export type Outcomes = Readonly<Record<string, Outcome>>;
 
 /** Marks of tests about features that files services do not have. Such tests do not run: many wait for minutes. */
 export const featuresNotOffered = [
+  "auth_aws2",
   "bucket_encryption",
   "bucket_logging",
   "bucket_logging_cleanup",
@@ -36,7 +37,12 @@ export const featuresNotOffered = [
   "webidentity_test",
 ] as const;
 
-/** Counts of outcomes, and the names of failed tests, without the path of their file. */
+/** Name of a test, without the path of its file. */
+export function nameOf(id: string): string {
+  return id.split("::").at(-1) ?? id;
+}
+
+/** Counts of outcomes, and the names of failed tests. */
 export function summaryOf(outcomes: Outcomes): {
   readonly passed: number;
   readonly skipped: Readonly<Record<string, number>>;
@@ -51,6 +57,6 @@ export function summaryOf(outcomes: Outcomes): {
   return {
     passed: all.filter(([, { outcome }]) => outcome === "passed").length,
     skipped,
-    failed: all.flatMap(([id, { outcome }]) => (outcome === "failed" ? [id.split("::").at(-1) ?? id] : [])).toSorted(),
+    failed: all.flatMap(([id, { outcome }]) => (outcome === "failed" ? [nameOf(id)] : [])).toSorted(),
   };
 }
