@@ -370,6 +370,8 @@ export interface NewAttachment {
   readonly database_name?: string | undefined;
   /** Access of the key to a files service. Omitted: readwrite. */
   readonly access?: FilesAccess | undefined;
+  /** Prefix of the variables of a hosted app. Omitted: the name of the service, such as ORDERS_DB for orders-db. */
+  readonly prefix?: string | undefined;
 }
 
 export interface NewAuth {

@@ -303,7 +303,7 @@ export interface AppNodes {
 /** A database or a files service that is attached to an app. */
 export interface Attachment {
   readonly id: string;
-  /** "postgresql" or "files". */
+  /** The database type of the service, such as "postgresql", or "files". */
   readonly kind: string;
   readonly service_id: string;
   /** Empty for a files service. */
@@ -318,6 +318,12 @@ export interface Attachment {
    * the response of the creation.
    */
   readonly variables: readonly AttachmentVariable[];
+  /** Prefix of the variables that a hosted app has for the attachment if it needs one, such as ORDERS. */
+  readonly prefix: string | null;
+  /** User of the database by which a hosted app connects; null without one. */
+  readonly username: string | null;
+  /** The deployment by which a hosted app gets the variables. Only in the response of the creation. */
+  readonly operation: Operation | null;
 }
 
 /** A variable of an app's environment. */

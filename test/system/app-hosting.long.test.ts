@@ -2,12 +2,12 @@ import { Resolver } from "node:dns/promises";
 import { rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import type { App, AppDeletion, AppDeployments, AppNodes, Operation } from "@holdfast/sdk/index.ts";
+import type { App, AppDeletion, AppDeployments, AppNodes, Attachment, Operation } from "@holdfast/sdk/index.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { asRoot, programDirectory } from "@holdfast/testing/platform/platform-software.ts";
-import { expectStatus } from "@holdfast/testing/platform/services.ts";
+import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { type AppImages, createAppImages } from "@holdfast/testing/servers/app-images.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -56,7 +56,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expectStatus(await platform.rest.get<Operation>(`/operations/${operationId}`), 200).json;
 
   /** Waits for the end of the operation, which is in the response of the call that requested it. */
-  async function ended(requested: App): Promise<Operation> {
+  async function ended(requested: Pick<App, "operation">): Promise<Operation> {
     const operationId = requested.operation?.id ?? "";
     const isOver = async () => {
       const found = await operation(operationId);
@@ -75,13 +75,21 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     /** Host and port of the app for its clients. */
     readonly url: string;
     readonly agent?: Agent;
+    readonly path?: string;
+  }
+
+  /** Rows of a statement that the app sends to its database. */
+  async function queried<T>(sql: string): Promise<T[]> {
+    const { status, text } = await requestTo({ url, path: `/query?sql=${encodeURIComponent(sql)}` });
+    if (status !== 200) throw new Error(`${status}: ${text}`);
+    return JSON.parse(text) as T[];
   }
 
   /** Status and body of a request to the app, at the loopback address: the test's resolver does not have its name. */
-  function requestTo({ url, agent }: Target): Promise<{ status: number | undefined; text: string }> {
+  function requestTo({ url, agent, path = "/" }: Target): Promise<{ status: number | undefined; text: string }> {
     const { hostname, port, host } = new URL(url);
     const { promise, resolve, reject } = Promise.withResolvers<{ status: number | undefined; text: string }>();
-    const target = { host: "127.0.0.1", port, servername: hostname, ca: platform.ca, path: "/", headers: { host } };
+    const target = { host: "127.0.0.1", port, servername: hostname, ca: platform.ca, path, headers: { host } };
     const call = request({ ...target, agent: agent ?? false }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (part: string) => {
@@ -189,6 +197,37 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     ]);
     const { nodes } = expectStatus(await platform.rest.get<AppNodes>(`/app-services/${id}/nodes`), 200).json;
     expect(nodes).toMatchObject([{ status: "Running", deployment_id: deployments[0]?.id }]);
+  }, 300_000);
+
+  test("an attached database is reached by its URL, as a user of the app that owns nothing", async () => {
+    const { service } = await createServices(platform).createRunning("orders", { allowed_cidrs: ["192.0.2.1/32"] });
+    const attach = (body: object) => platform.rest.post<Attachment>(`/app-services/${id}/attachments`, body);
+    const attached = expectStatus(await attach({ service_id: service.id }), 201).json;
+    expect(attached).toMatchObject({ kind: "postgresql", prefix: "ORDERS", operation: { type: "deploy" } });
+    expect(await ended(attached)).toMatchObject({ status: "completed" });
+    const roles =
+      "SELECT session_user AS login, current_user AS role, ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    expect(await queried(roles)).toEqual([{ login: attached.username, role: "app_user", ssl: true }]);
+    await queried("CREATE TABLE orders AS SELECT 7 AS number");
+    expect(await queried("SELECT tableowner FROM pg_tables WHERE tablename = 'orders'")).toEqual([
+      { tableowner: "app_user" },
+    ]);
+
+    expect(await attach({ service_id: service.id, database_name: "other" })).toMatchObject({ status: 400 });
+    const reserved = await platform.rest.patch(`/app-services/${id}`, { env: { DATABASE_URL: "x" } });
+    expect(reserved).toMatchObject({ status: 400, json: { errors: [{ code: "env_name_reserved" }] } });
+    const refused = await platform.rest.delete(`/managed-services/${service.id}`);
+    expect(refused).toMatchObject({ status: 409, json: { code: "attachment_in_use" } });
+    const user = `/managed-services/${service.id}/database-users/${attached.username}`;
+    expect(await platform.rest.delete(user)).toMatchObject({ status: 422 });
+
+    expectStatus(await platform.rest.delete(`/app-services/${id}/attachments/${attached.id}`), 204);
+    const isEnded = async () => (await platform.rest.get(user)).status === 404;
+    await waitUntil("the user of the app is dropped with its sessions", isEnded, { withinMs: 5_000, everyMs: 100 });
+    const detached = await get();
+    expect(await ended(detached)).toMatchObject({ status: "completed" });
+    expect((await requestTo({ url, path: "/query?sql=SELECT" })).status).not.toBe(200);
+    await createServices(platform).delete(service.id);
   }, 300_000);
 
   test("an ingress that was killed serves from its disk while no controller runs", async () => {

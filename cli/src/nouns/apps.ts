@@ -7,7 +7,8 @@ import { addAppHosting, appColumns, appView } from "./app-hosting.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
-interface AttachFlags {
+interface AttachFlags extends WaitFlags {
+  readonly prefix?: string;
   readonly database?: string;
   readonly access?: FilesAccess;
 }
@@ -57,18 +58,21 @@ export function addApps(apps: CliCommand): void {
       context.output.info(`${name} is ${isOver ? "deleted" : `being deleted by operation ${operation.id}`}`);
     });
 
-  apps
+  const attach = apps
     .command("attach <app> <service>")
-    .description("attach a database of a PostgreSQL service to an app, or a files service with a separate key")
+    .description("attach a database to an app, or a files service with a separate key; deploys a hosted app again")
     .option("--database <database>", "database; the service's default database by default")
-    .addOption(new Option("--access <access>", "access to a files service; readwrite by default").choices(accesses))
-    .example("apps attach shop orders")
+    .option("--prefix <prefix>", "prefix of a hosted app's variables; the service's name by default")
+    .addOption(new Option("--access <access>", "access to a files service; readwrite by default").choices(accesses));
+  withWait(attach)
+    .example("apps attach shop orders --wait")
     .example("apps attach shop media --access readonly")
-    .does(async (context, app: string, service: string, { database, access }: AttachFlags) => {
-      const { id } = await appOf(context, app);
+    .does(async (context, app: string, service: string, { database, access, prefix, ...flags }: AttachFlags) => {
+      const { id, name } = await appOf(context, app);
       const { id: service_id } = await monitoredOf(context, service);
-      const attachment = { service_id, ...omitUndefined({ database_name: database, access }) };
-      const { variables, ...attached } = await context.client.apps.attach(id, attachment);
+      const attachment = { service_id, ...omitUndefined({ database_name: database, access, prefix }) };
+      const { variables, operation, ...attached } = await context.client.apps.attach(id, attachment);
+      if (operation !== null && flags.wait === true) await waitForOperation(context, operation, name, flags.timeout);
       const environment = Object.fromEntries(variables.map(({ name, value }) => [name, value]));
       context.output.show({ ...attached, ...environment });
       if (variables.length > 0)

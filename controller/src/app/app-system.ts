@@ -3,6 +3,7 @@ import { quotasPart } from "#access/organization/quotas.ts";
 import { offersPart } from "#catalog/catalog-api.ts";
 import { egressPart } from "#egress-system.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
+import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
@@ -35,6 +36,7 @@ import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
 import { createAppIngress } from "./ingress/app-ingress.ts";
 import { contributeIngress, type IngressSettings, ingressSettings } from "./ingress/contribute-ingress.ts";
+import { createAttachedServices } from "./hosting/attached-services.ts";
 import { contributeHosting } from "./hosting/contribute-hosting.ts";
 import { createDeploymentApi } from "./hosting/deployment-api.ts";
 import { deploymentKind } from "./hosting/deployment.ts";
@@ -90,7 +92,6 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
   for (const source of authTaskSources(requests)) addTaskSource(source);
   const erasures = createErasures(kernel.history.sql);
   kernel.history.addTableMaintenance((now) => erasures.prune([...organizations.ids()], now));
-  const users = collections.open(databaseUserKind);
   const all = {
     ...kernel,
     erasures,
@@ -107,8 +108,18 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
   };
 
   const ingresses = { addresses: settings.ingressAddresses, port: settings.ingressPort };
+  const users = collections.open(databaseUserKind);
+  const attached = createAttachedServices({
+    services,
+    users,
+    zone,
+    records: collections.open(dnsRecordKind),
+    fleet,
+    sealer,
+  });
   const hosting = {
     ...all,
+    attached,
     ingress: createAppIngress(ingresses, domain, {
       trust: () => authority.trustBundle,
       awaitNames: fleetSystem.awaitNames,
@@ -125,7 +136,8 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
   const hostingCommands = createHostingCommands(hosting);
   const keys = createFilesKeyChanges({ ...kernel, users });
   async function removeRest(unit: Changes, app: AppObject, signal: AbortSignal): Promise<void> {
-    for (const attachment of app.spec.attachments) await endAttachment(unit, attachment, { services, keys });
+    for (const attachment of app.spec.attachments)
+      await endAttachment(unit, attachment, { services, users, keys, clock: kernel.clock });
     await removeSignIn(unit, app.metadata.id, signal);
   }
 
@@ -155,6 +167,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
         ...all,
         quotas: use(quotasPart),
         hosting: hostingCommands,
+        attached,
         access: appAccess,
         serviceAccess: use(serviceAccessPart),
         filesAccess: createServiceAccess({ services, operations: collections.open(operationKind), family: "files" }),

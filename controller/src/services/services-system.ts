@@ -38,6 +38,7 @@ import { createDatabaseUserApi } from "./contents/database-user-api.ts";
 import { createEngineChangeWork } from "./contents/change/engine-change-reconciler.ts";
 import { engineChangeKind } from "./contents/change/engine-change.ts";
 import { createEngineChanges } from "./contents/change/engine-changes.ts";
+import { createAttachedLoginWork } from "./contents/user/attached-login-reconciler.ts";
 import { databaseUserKind } from "./contents/user/database-user.ts";
 import { rolloutRecordKind } from "./maintenance/rollout-record.ts";
 import { createImageInventory } from "./maintenance/image-inventory.ts";
@@ -289,6 +290,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
         clockJumped,
         log,
       }),
+      createAttachedLoginWork({ users, services, tasks, begin, log }),
       createBackupWork({ ...changing, backups, index, archives, backupKeys, machines, fleet, objects, sealer, log }),
       createArchiveWork({
         ...changing,

@@ -1,5 +1,5 @@
-import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { asRoot, testUid } from "../platform/platform-software.ts";
@@ -15,7 +15,10 @@ export interface PushTarget {
   readonly authorities: string;
 }
 
-/** Images whose program is app-program.mjs. All of them have one layer in common, with Node, a shell and the script. */
+/**
+ * Images whose program is app-program.mjs. All of them have one layer in common, with Node, a shell, the script and a
+ * client of PostgreSQL.
+ */
 export interface AppImages {
   /** Pushes an image with these variables as `repository:tag`, and resolves with its digest. */
   push(
@@ -42,6 +45,7 @@ export async function createAppImages(directory: string): Promise<AppImages> {
   for (const library of new Set(libraries.match(/\/lib\S*/g)))
     await runLaunch({ command: "cp", args: ["--dereference", "--parents", library, tree] });
   writeFileSync(join(tree, "app/server.mjs"), readFileSync(script));
+  copyPackage("pg", join(import.meta.dirname, "../../node_modules"), join(tree, "app/node_modules"));
   await runLaunch({ command: "chown", args: ["-R", `${testUid}:${testUid}`, directory] });
   await run(["umoci", "init", "--layout", layout]);
   await run(["umoci", "new", "--image", `${layout}:base`]);
@@ -76,4 +80,15 @@ export async function createAppImages(directory: string): Promise<AppImages> {
       return readFileSync(digestFile, "utf8");
     },
   };
+}
+
+/** Copies a package and its dependencies into a flat directory of packages. */
+function copyPackage(name: string, modules: string, target: string): void {
+  const source = realpathSync(join(modules, name));
+  if (existsSync(join(target, name))) return;
+  cpSync(source, join(target, name), { recursive: true, dereference: true });
+  const { dependencies = {} } = JSON.parse(readFileSync(join(source, "package.json"), "utf8")) as {
+    readonly dependencies?: Readonly<Record<string, string>>;
+  };
+  for (const each of Object.keys(dependencies)) copyPackage(each, dirname(source), target);
 }

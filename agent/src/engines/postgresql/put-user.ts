@@ -33,6 +33,7 @@ export function putUserSql(user: EngineUser, exists: boolean, version: string): 
           : []),
         `GRANT ${groups.admin}, ${defaultUser} TO ${name}`,
         writes(name),
+        ...(user.sessionRole === undefined ? [] : [`ALTER ROLE ${name} SET role = ${literal(user.sessionRole)}`]),
       );
       break;
     case "readwrite":

@@ -1,8 +1,8 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import { sendCommand } from "../../engines/front/front-commands.ts";
-import { watchDirectory } from "../../os/directory-watch.ts";
 import type { KeeperClient } from "../../os/keeper-client.ts";
+import { createHaproxyCommands } from "./haproxy-commands.ts";
 import { type SlotName, slotNames } from "./slots.ts";
 
 /** Listener of the front, and the slot that gets the requests. */
@@ -31,10 +31,7 @@ const frontComponent = "front";
 const slotPorts: Readonly<Record<SlotName, number>> = { a: 20_001, b: 20_002 };
 /** SIGUSR1: HAProxy finishes requests in progress. */
 const stop = { signal: "SIGUSR1", graceMs: 2_000 } as const;
-const startTimeoutMs = 10_000;
 const connectionLimit = 4_000;
-/** Delay between two attempts without a change of the sockets: a front that ended changes none. */
-const retryMs = 100;
 
 export function slotAddress(address: string, slot: SlotName): { readonly address: string; readonly port: number } {
   return { address, port: slotPorts[slot] };
@@ -67,27 +64,11 @@ export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFr
     });
   }
 
-  /**
-   * Sends a command that has no output. A front that was just started has no socket yet: it creates it by a new name in
-   * the sockets' directory.
-   */
+  const send = createHaproxyCommands(commandSocket, isRunning);
+  /** Sends a command that has no output. */
   async function command(line: string, signal: AbortSignal): Promise<void> {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)]);
-    const sockets = watchDirectory(dirname(commandSocket));
-    try {
-      for (;;) {
-        try {
-          const output = (await sendCommand({ commandSocket }, line, limit)).trim();
-          if (output !== "") throw new FrontRefused(output);
-          return;
-        } catch (error) {
-          if (error instanceof FrontRefused || !isRunning()) throw error;
-          await sockets.changed(retryMs, limit);
-        }
-      }
-    } finally {
-      sockets.close();
-    }
+    const output = await send(line, signal);
+    if (output !== "") throw new Error(`the front refused a command: ${output}`);
   }
 
   return {
@@ -115,12 +96,6 @@ export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFr
       if (isRunning()) await keeper.order({ op: "stop", name: frontComponent, ...stop });
     },
   };
-}
-
-class FrontRefused extends Error {
-  constructor(output: string) {
-    super(`the front refused a command: ${output}`);
-  }
 }
 
 function configOf({ address, port, vcpu, serving }: FrontState, commandSocket: string): string {

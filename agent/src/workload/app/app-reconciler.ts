@@ -9,8 +9,9 @@ import {
 import type { WorkloadStatus } from "../workload-status.ts";
 import { type ReconcileSignals, WorkloadEnded } from "../workload-supervisor.ts";
 import { type AppFront, slotAddress } from "./app-front.ts";
+import type { AppRelay } from "./app-relay.ts";
 import { appOf } from "./app-spec.ts";
-import type { Containers } from "./containers.ts";
+import type { ContainerNetwork, Containers } from "./containers.ts";
 import { probeRelease } from "./readiness-probe.ts";
 import type { ReleaseStates } from "./release-states.ts";
 import { type Slot, type SlotFile, type SlotName, type Slots, slotNames } from "./slots.ts";
@@ -28,6 +29,7 @@ export interface AppReconcilerDeps {
   readonly slotFile: SlotFile;
   readonly containers: Containers;
   readonly front: AppFront;
+  readonly relay: AppRelay;
   readonly states: ReleaseStates;
   readonly status: Pick<WorkloadStatus, "setSpec" | "setState" | "setCheck" | "removeChecks" | "state">;
   /** The last lines that a release printed. */
@@ -45,9 +47,9 @@ const drainPollMs = 200;
  * stopped and deleted. A release that never becomes ready is not started again, and disturbs no other.
  */
 export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
-  const { slotFile, containers, front, states, status, lastLines, now } = deps;
+  const { slotFile, containers, front, relay, states, status, lastLines, now } = deps;
   let slots: Slots = {};
-  let address = "";
+  let network: ContainerNetwork = { address: "", endpoints: [], authorities: "" };
   /** Start time of each slot's run that was found ready. */
   const ready = new Map<SlotName, number>();
 
@@ -71,6 +73,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     status.removeChecks();
     await front.stop();
     await Promise.all(slotNames.map((name) => containers.stop(name)));
+    await relay.stop();
     status.setState("stopped");
   }
 
@@ -92,7 +95,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     const image = await containers.unpack(release, signal);
     signal.throwIfAborted();
     states.setProgress(release.id, "starting");
-    await containers.start(name, release, image, address);
+    await containers.start(name, release, image, network);
   }
 
   /** Waits until the release is ready; throws the reason if it ends, or is not ready in its time. */
@@ -100,7 +103,10 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     const { startedAt = 0 } = containers.status(name) ?? {};
     const deadline = startedAt + release.startTimeoutSeconds * 1_000;
     for (;;) {
-      const reason = await probeRelease({ ...slotAddress(address, name), path: release.healthCheckPath }, signal);
+      const reason = await probeRelease(
+        { ...slotAddress(network.address, name), path: release.healthCheckPath },
+        signal,
+      );
       signal.throwIfAborted();
       if (!containers.isRunning(name)) throw new Error(`The program ended before it was ready${endOf(name)}.`);
       if (reason === undefined) break;
@@ -189,8 +195,10 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     status.setSpec(spec);
     slots = await slotFile.load();
     states.setSlots(slots);
-    address = spec.address;
+    const { address } = spec;
+    network = { address, endpoints: app.endpoints, authorities: app.authorities };
     if (!spec.running) return stopAll();
+    await relay.converge(address, app.endpoints, signal);
     const convergeFront = () =>
       front.converge({ address, port: app.port, vcpu: spec.vcpu, serving: slots.serving }, signal);
     await applyRestarts(app, spec.restartCount);
@@ -240,12 +248,13 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
 
   return {
     converge,
-    isRunning: () => front.isRunning && slots.serving !== undefined && containers.isRunning(slots.serving),
+    isRunning: () =>
+      front.isRunning && relay.isRunning && slots.serving !== undefined && containers.isRunning(slots.serving),
     serving() {
       const slot = slots.serving && slots[slots.serving];
       return slots.serving === undefined || slot === undefined
         ? undefined
-        : { release: slot.release, ...slotAddress(address, slots.serving) };
+        : { release: slot.release, ...slotAddress(network.address, slots.serving) };
     },
   };
 }

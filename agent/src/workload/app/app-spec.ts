@@ -1,9 +1,12 @@
-import type { AppSpec, Release, WorkloadSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { isIPv4 } from "node:net";
+import type { AppEndpoint, AppSpec, Release, WorkloadSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { TaskFailed } from "../../task-failed.ts";
+import { relayAddressesMax, relaysMax } from "./app-relay.ts";
 
 const idPattern = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const imagePattern = /^[a-z0-9][a-z0-9.-]*(:\d{1,5})?(\/[a-z0-9][a-z0-9._-]*)+@sha256:[0-9a-f]{64}$/;
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const hostPattern = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 const maxReleases = 2;
 
 /** The spec of the app in the spec of a workload. Throws "invalid_task" with the field for one that cannot run. */
@@ -16,6 +19,7 @@ export function appOf({ workload }: WorkloadSpec): AppSpec {
   if (!ids.includes(servingReleaseId)) throw invalid("serving_release_id", "is not one of the releases");
   if (!isPort(port)) throw invalid("port", "is not a port");
   for (const release of releases) requireRelease(release);
+  requireEndpoints(workload.value.endpoints);
   return workload.value;
 }
 
@@ -31,6 +35,18 @@ function requireRelease(release: Release): void {
   for (const { name, value } of release.environment) {
     if (!variablePattern.test(name) || value.includes("\0"))
       throw invalid("releases.environment", `has no valid variable ${JSON.stringify(name)}`);
+  }
+}
+
+function requireEndpoints(endpoints: readonly AppEndpoint[]): void {
+  if (new Set(endpoints.map(({ relay }) => relay)).size !== endpoints.length)
+    throw invalid("endpoints.relay", "is not unique");
+  for (const { relay, host, port, addresses } of endpoints) {
+    if (relay < 1 || relay > relaysMax) throw invalid("endpoints.relay", "is not the number of a relay");
+    if (!hostPattern.test(host)) throw invalid("endpoints.host", "is not a host name");
+    if (!isPort(port)) throw invalid("endpoints.port", "is not a port");
+    if (addresses.length > relayAddressesMax || !addresses.every(isIPv4))
+      throw invalid("endpoints.addresses", "has too many addresses, or one that is not of IPv4");
   }
 }
 

@@ -2,22 +2,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
   type ReadLogs,
-  ReadLogsSchema,
   type ReadLogsResult,
+  ReadLogsSchema,
   type WorkloadSpec,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { createEnginePrograms } from "../../os/engine-programs.ts";
 import { measureDisk } from "../../os/disk-space.ts";
+import { createEnginePrograms } from "../../os/engine-programs.ts";
 import { TaskFailed } from "../../task-failed.ts";
 import { storageCheck } from "../engine/storage-check.ts";
-import { createHealthSource } from "../sample-source.ts";
 import { createTextLogReader } from "../log-reader.ts";
+import { createHealthSource } from "../sample-source.ts";
 import { createSpecFile } from "../spec-file.ts";
 import type { Workload, WorkloadDeps } from "../workload.ts";
 import { createWorkloadStatus } from "../workload-status.ts";
 import { createWorkloadSupervisor } from "../workload-supervisor.ts";
 import { createAppFront } from "./app-front.ts";
 import { createAppReconciler } from "./app-reconciler.ts";
+import { createAppRelay } from "./app-relay.ts";
 import { appOf } from "./app-spec.ts";
 import { createContainers, releaseLog } from "./containers.ts";
 import { probeRelease } from "./readiness-probe.ts";
@@ -45,6 +46,7 @@ export function createAppWorkload({ directories, keeper, report, clock, log }: W
     fields: () => ({ app: states.message() }),
   });
   const front = createAppFront({ keeper, stateDir, runDir, softwareRoot });
+  const relay = createAppRelay({ keeper, stateDir, runDir, dataDir, softwareRoot });
   const containers = createContainers({
     keeper,
     run: createEnginePrograms(keeper, stateDir, "container"),
@@ -64,6 +66,7 @@ export function createAppWorkload({ directories, keeper, report, clock, log }: W
     slotFile: createSlotFile(stateDir),
     containers,
     front,
+    relay,
     states,
     status,
     async lastLines(releaseId) {

@@ -10,7 +10,7 @@ function processOf(change: { command?: readonly string[]; env?: readonly (readon
     env: [],
     rootfs: "/r",
     networkNamespace: "/n",
-    resolvers: "/d",
+    files: { "/etc/resolv.conf": "/d" },
     ...change,
   }) as { process: { args: string[]; env: string[]; cwd: string } };
   return process;

@@ -16,8 +16,8 @@ export interface ContainerOptions {
   readonly rootfs: string;
   /** Path of the network namespace that the container joins. */
   readonly networkNamespace: string;
-  /** Path of the container's resolv.conf. */
-  readonly resolvers: string;
+  /** Paths of files that the container only reads, by their paths inside. */
+  readonly files: Readonly<Record<string, string>>;
 }
 
 /** Root inside a container changes owners and users of files in it, and listens on any port. */
@@ -43,7 +43,7 @@ const openFiles = 20_000;
  * namespace.
  */
 export function containerConfig(options: ContainerOptions): object {
-  const { image, command, env, rootfs, networkNamespace, resolvers } = options;
+  const { image, command, env, rootfs, networkNamespace, files } = options;
   const bind = (source: string, destination: string, ...options: string[]) => ({
     destination,
     type: "bind",
@@ -78,7 +78,7 @@ export function containerConfig(options: ContainerOptions): object {
       },
       { destination: "/dev/shm", type: "tmpfs", source: "shm", options: [...restricted, "mode=1777", "size=64m"] },
       { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: restricted },
-      bind(resolvers, "/etc/resolv.conf", "ro", "nodev"),
+      ...Object.entries(files).map(([inside, source]) => bind(source, inside, "ro", "nodev")),
     ],
     linux: {
       namespaces: [

@@ -59,19 +59,26 @@ rm -rf tmp
 /**
  * Runs a container until it ends: creates its network namespace with a connection to the machine's network by pasta,
  * then the packet filter, then the container. Arguments: address and port on which the machine accepts connections for
- * it, port inside. FILTER: rules for nft. Standard input: the container's configuration.
+ * it, port inside. FILTER: rules for nft. HOSTS: names in /etc/hosts. RELAY: configuration of a HAProxy in the
+ * container's network; empty for none. AUTHORITIES: certificates, PEM. Standard input: the container's configuration.
  */
 export const runScript = `set -eu
 mount -t tmpfs -o mode=755,size=4m run /run
 mount -t cgroup2 none /sys/fs/cgroup
 cat >/run/config.json
 echo "nameserver ${resolverAddress}" >/run/resolv.conf
+printf '%s' "$HOSTS" >/run/hosts
+printf '%s' "$AUTHORITIES" >/run/ca.pem
 : >/run/network
 unshare --net=/run/network true
 pasta --quiet --config-net --runas 0:0 --netns-only --no-netns-quit --no-map-gw --ipv4-only \\
   --address 169.254.77.2 --netmask 30 --gateway 169.254.77.1 --dns-forward ${resolverAddress} \\
   --tcp-ports "$1/$2:$3" --tcp-ns none --udp-ports none --udp-ns none --netns /run/network
 printf '%s' "$FILTER" | nsenter --net=/run/network nft -f -
+if [ -n "$RELAY" ]; then
+  printf '%s' "$RELAY" >/run/relay.cfg
+  nsenter --net=/run/network haproxy -D -f /run/relay.cfg
+fi
 exec runc --root /run/runc run --bundle /run app
 `;
 

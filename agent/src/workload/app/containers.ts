@@ -1,13 +1,15 @@
 import { rm } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import type { Release } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { AppSpec, Release } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { containersName } from "../../../keeper/containment.ts";
 import { segmentsOf } from "../../../keeper/segment-log.ts";
 import type { ComponentStatus, KeeperClient } from "../../os/keeper-client.ts";
 import { ProgramFailed, type RunProgram } from "../../os/program.ts";
 import { slotAddress } from "./app-front.ts";
+import { relayDirectory } from "./app-relay.ts";
 import { containerConfig, type ImageProcess } from "./container-config.ts";
+import { hostsFile, innerRelayConfig } from "./container-network.ts";
 import { configMark, deleteOthersScript, packetFilter, runScript, unpackScript } from "./container-scripts.ts";
 import { type SlotName, slotNames } from "./slots.ts";
 
@@ -16,7 +18,7 @@ export interface Containers {
   /** Pulls and unpacks the image of a release, unless that was done before; resolves with its configuration. */
   unpack(release: Release, signal: AbortSignal): Promise<ImageProcess>;
   /** Starts the release in its slot. It is ready later, or ends. */
-  start(slot: SlotName, release: Release, image: ImageProcess, address: string): Promise<void>;
+  start(slot: SlotName, release: Release, image: ImageProcess, network: ContainerNetwork): Promise<void>;
   /** The run in a slot; undefined if there was none since the machine started. */
   status(slot: SlotName): ComponentStatus | undefined;
   isRunning(slot: SlotName): boolean;
@@ -26,6 +28,12 @@ export interface Containers {
   stop(slot: SlotName): Promise<void>;
   /** Deletes the files of all releases but these, and the logs of the deleted one. */
   deleteOthers(ids: readonly string[], deleted: string, signal: AbortSignal): Promise<void>;
+}
+
+/** The network of a container, besides the port of its release. */
+export interface ContainerNetwork extends Pick<AppSpec, "endpoints" | "authorities"> {
+  /** Address of the machine. */
+  readonly address: string;
 }
 
 const stop = { signal: "SIGTERM", graceMs: 10_000 } as const;
@@ -39,6 +47,9 @@ export interface ContainersDeps {
   readonly stateDir: string;
   readonly dataDir: string;
 }
+
+/** Path of the installation's authorities in a container, as in the variables that controllers compute. */
+const machinesCaFile = "/etc/holdfast/ca.pem";
 
 /** Base path of the log of a release. */
 export function releaseLog(stateDir: string, releaseId: string): string {
@@ -69,7 +80,7 @@ export function createContainers({ keeper, run, stateDir, dataDir }: ContainersD
         throw new Error(`The image could not be pulled and unpacked: ${lastLineOf(error.output)}`, { cause: error });
       }
     },
-    async start(slot, release, image, address) {
+    async start(slot, release, image, { address, endpoints, authorities }) {
       const target = slotAddress(address, slot);
       const config = containerConfig({
         image,
@@ -77,14 +88,23 @@ export function createContainers({ keeper, run, stateDir, dataDir }: ContainersD
         env: release.environment.map(({ name, value }) => [name, value] as const),
         rootfs: join(directory, "releases", release.id, "rootfs"),
         networkNamespace: "/run/network",
-        resolvers: "/run/resolv.conf",
+        files: {
+          "/etc/resolv.conf": "/run/resolv.conf",
+          "/etc/hosts": "/run/hosts",
+          ...(authorities !== "" && { [machinesCaFile]: "/run/ca.pem" }),
+        },
       });
       await keeper.order({
         op: "start",
         component: {
           name: nameOf(slot),
           argv: ["sh", "-c", runScript, "sh", target.address, String(target.port), String(release.port)],
-          env: { FILTER: packetFilter(machineAddresses()) },
+          env: {
+            FILTER: packetFilter(machineAddresses()),
+            HOSTS: hostsFile(endpoints),
+            RELAY: innerRelayConfig(endpoints, relayDirectory(dataDir)),
+            AUTHORITIES: authorities,
+          },
           cwd: "/",
           input: JSON.stringify(config),
           log: {

@@ -55,18 +55,22 @@ export function appMessage(app: AppObject, { isRunning, deployment, operation, u
 /** The message of an attachment; `variables` only in the response of its creation. */
 export function attachmentMessage(
   appId: string,
-  { id, serviceId, databaseName, files }: AttachmentSpec,
+  { id, serviceId, databaseName, files, login, prefix }: AttachmentSpec,
   isRunning: IsRunning,
   variables: Readonly<Record<string, string>> = {},
+  operation?: OperationObject,
 ): Attachment {
   return create(AttachmentSchema, {
     id,
     appId,
-    kind: files === undefined ? "postgresql" : "files",
+    kind: files === undefined ? (login?.engine ?? "postgresql") : "files",
     serviceId,
     databaseName,
     status: isRunning(serviceId) ? AttachmentStatus.HEALTHY : AttachmentStatus.UNHEALTHY,
     ...(files && { accessKeyId: files.accessKeyId }),
+    ...(prefix !== undefined && { prefix }),
+    ...(login && { username: login.username }),
+    ...(operation && { operation: operationMessage(operation) }),
     variables: Object.entries(variables).map(([name, value]) => ({ name, value })),
   });
 }

@@ -56,7 +56,8 @@ export default {
           health_check_path: null,
         }),
       deleteApp: (c) => c.apps.delete("i"),
-      createAttachment: (c) => c.apps.attach("i", { service_id: "s", database_name: "d", access: "readonly" }),
+      createAttachment: (c) =>
+        c.apps.attach("i", { service_id: "s", database_name: "d", access: "readonly", prefix: "P" }),
       deleteAttachment: (c) => c.apps.detach("i", "a"),
     }),
   ],

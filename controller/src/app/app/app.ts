@@ -39,6 +39,10 @@ export interface AttachmentSpec {
   readonly databaseName: string;
   /** The key of a files service that belongs to the attachment; absent for a database. */
   readonly files?: { readonly accessKeyId: string };
+  /** The user of a hosted app in the database; absent for other apps, and for attachments of earlier releases. */
+  readonly login?: { readonly engine: string; readonly username: string };
+  /** Prefix of a hosted app's variables; absent: by the name of the service. */
+  readonly prefix?: string;
 }
 
 /** A domain that the organization has registered for the app. */

@@ -1,21 +1,27 @@
 import type { Call, Handlers } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { AppService, CreateAttachmentRequest } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { FilesAccess } from "@holdfast/proto/holdfast/v1/files_pb.ts";
 import { requireScope } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
 import { type Collection, ofOrganization } from "#kernel/store/collection.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { keyOf, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { Changes, UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { DatabaseUserObject } from "#services/contents/user/database-user.ts";
+import type { OperationObject } from "#operation/operation.ts";
+import { addLogin, endLogin } from "#services/contents/user/attached-login.ts";
+import { databaseUserId, type DatabaseUserObject } from "#services/contents/user/database-user.ts";
+import { engineProfileOf } from "#services/engine/engine-profiles.ts";
 import { publicFilesOutputs } from "#services/files/files-connection.ts";
 import { type FilesKeyChanges, type FilesKeyPair, keyOfConsumer } from "#services/files/files-key-changes.ts";
 import { filesVariables, prefixOf } from "#services/resource-kind/environment-of.ts";
 import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import { attachService, type ServiceConsumers } from "#services/service/service-consumers.ts";
+import type { AttachedServices } from "../hosting/attached-services.ts";
+import { isHosted } from "../hosting/hosted-app.ts";
+import type { HostingCommands } from "../hosting/hosting-commands.ts";
 import { type AppObject, type AttachmentSpec, appKind, attachmentsMax } from "./app.ts";
 import type { AppAccess } from "./app-access.ts";
 import { attachmentMessage, type IsRunning } from "./app-message.ts";
@@ -25,12 +31,15 @@ export interface AttachmentsDeps {
   readonly access: AppAccess;
   readonly apps: Pick<Collection<AppObject>, "untilRevision">;
   readonly services: Pick<Collection<ManagedServiceObject>, "get" | "untilRevision">;
-  readonly users: Pick<Collection<DatabaseUserObject>, "untilRevision">;
+  readonly users: Pick<Collection<DatabaseUserObject>, "get" | "untilRevision">;
   /** Finds databases. */
   readonly serviceAccess: ServiceAccess;
   /** Finds files services. */
   readonly filesAccess: ServiceAccess;
   readonly keys: FilesKeyChanges;
+  readonly hosting: Pick<HostingCommands, "redeployed" | "visibleIn">;
+  readonly attached: Pick<AttachedServices, "prefixesOf">;
+  readonly sealer: Sealer;
   readonly isRunning: IsRunning;
   /** True if the app's end users are in the database of the attachment. */
   readonly isInUse: (appId: string, attachmentId: string) => boolean;
@@ -38,17 +47,33 @@ export interface AttachmentsDeps {
   readonly newId: () => string;
 }
 
-/** Ends what belongs to an attachment, the key of a files service, in the unit of work that removes it. */
+/**
+ * Ends what belongs to an attachment, the key of a files service or the user of a database, in the unit of work that
+ * removes it.
+ */
 export async function endAttachment(
   unit: Changes,
-  { id, serviceId, files }: AttachmentSpec,
-  { services, keys }: Pick<AttachmentsDeps, "keys"> & { readonly services: Pick<AttachmentsDeps["services"], "get"> },
+  { id, serviceId, files, login }: AttachmentSpec,
+  {
+    services,
+    users,
+    keys,
+    clock,
+  }: Pick<AttachmentsDeps, "keys" | "clock"> & {
+    readonly services: Pick<AttachmentsDeps["services"], "get">;
+    readonly users: Pick<AttachmentsDeps["users"], "get">;
+  },
 ): Promise<void> {
-  if (files === undefined) return;
+  if (files === undefined && login === undefined) return;
   const service = services.get(serviceId);
   if (service === undefined || service.object.metadata.deletionRequestedAt !== undefined) {
     // An undelete creates no key of an attachment that has ended: it may not be concurrent.
     unit.onlyWhile({ key: keyOf(managedServiceKind, serviceId), modRevision: service?.modRevision ?? 0n });
+    return;
+  }
+  if (login !== undefined) {
+    const user = users.get(databaseUserId(serviceId, login.username));
+    if (user !== undefined) endLogin(unit, user, clock.now());
     return;
   }
   const key = keyOfConsumer(await keys.keysOf(service), id);
@@ -63,14 +88,15 @@ interface NewAttachment {
 
 /**
  * Attachments of apps. An attached files service has a separate key for the app, which is created and ends in the
- * transaction that attaches and detaches it.
+ * transaction that attaches and detaches it, and so has a database a user for a hosted app. Each change of a hosted
+ * app's attachments is a deployment, by which its program gets other variables.
  */
 export function attachmentHandlers(
   deps: AttachmentsDeps,
 ): Pick<Handlers<typeof AppService>, "createAttachment" | "deleteAttachment"> {
   const { access, services, keys, isRunning } = deps;
   const kind = appKind.name;
-  const visibleIn = [deps.apps, deps.services, deps.users];
+  const visibleIn = [deps.apps, deps.services, deps.users, ...deps.hosting.visibleIn];
 
   function requireNew({ spec }: AppObject, { serviceId, databaseName }: AttachmentSpec): void {
     if (spec.attachments.length >= attachmentsMax)
@@ -80,26 +106,59 @@ export function attachmentHandlers(
     throw new HoldfastError("NAME_TAKEN", `${what} is attached already.`);
   }
 
+  /**
+   * Prefix of a hosted app's variables for a new attachment; undefined for other apps. Throws INVALID_REQUEST if
+   * another attachment has it.
+   */
+  function prefixFor(
+    app: AppObject,
+    request: CreateAttachmentRequest,
+    { metadata }: ManagedServiceObject,
+  ): string | undefined {
+    if (!isHosted(app)) {
+      if (request.prefix === undefined) return undefined;
+      throw invalid({
+        field: "prefix",
+        code: "invalid_value",
+        detail: "is only for an app with an image_ref; omit it",
+      });
+    }
+    const prefix = request.prefix ?? prefixOf(metadata.name);
+    if (!deps.attached.prefixesOf(app).includes(prefix)) return prefix;
+    const detail = `another attachment has the prefix ${prefix}; choose one, such as ${prefix}_2`;
+    throw invalid({ field: "prefix", code: "prefix_collision", detail });
+  }
+
   function databaseAttachment(
     unit: Changes,
     request: CreateAttachmentRequest,
     call: Call,
     app: AppObject,
   ): NewAttachment {
-    const { serviceId, databaseName = defaultDatabase } = request;
+    const { serviceId } = request;
     const service = deps.serviceAccess.require(serviceId, call);
     const { databaseType } = service.object.spec;
-    if (databaseType !== "postgresql")
+    if (databaseType !== "postgresql" && !isHosted(app))
       throw new HoldfastError(
         "ATTACHMENT_NOT_POSTGRESQL",
         `${databaseType} cannot store users of apps; attach a PostgreSQL service.`,
       );
     if (request.access !== undefined)
       throw invalid({ field: "access", code: "invalid_value", detail: "is only for a files service; omit it" });
-    const attachment = { id: deps.newId(), serviceId, databaseName };
-    requireNew(app, attachment);
+    const id = deps.newId();
+    const { connectionDatabase, hasDatabaseUrl } = engineProfileOf(databaseType);
+    if (request.databaseName !== undefined && hasDatabaseUrl !== true)
+      throw invalid({ field: "database_name", code: "invalid_value", detail: `is not for ${databaseType}; omit it` });
+    const { databaseName = connectionDatabase } = request;
+    requireNew(app, { id, serviceId, databaseName });
+    const prefix = prefixFor(app, request, service.object);
     attachService(unit, service);
-    return { attachment, variables: {} };
+    if (prefix === undefined) return { attachment: { id, serviceId, databaseName }, variables: {} };
+    requireScope(call, "services:write");
+    const owner = { id, appName: app.metadata.name };
+    const username = addLogin(unit, service.object, owner, { sealer: deps.sealer, now: deps.clock.now() });
+    const login = { engine: databaseType, username };
+    return { attachment: { id, serviceId, databaseName, login, prefix }, variables: {} };
   }
 
   async function filesAttachment(
@@ -115,6 +174,7 @@ export function attachmentHandlers(
     const id = deps.newId();
     const { serviceId } = request;
     requireNew(app, { id, serviceId, databaseName: "" });
+    const prefix = prefixFor(app, request, service.object);
     const pair = await keys.add(unit, service, {
       name: `${app.metadata.name}-${id.slice(-8)}`,
       access: request.access === FilesAccess.READONLY ? "readonly" : "readwrite",
@@ -123,7 +183,13 @@ export function attachmentHandlers(
     const others = await Promise.all(app.spec.attachments.map(attachedFiles));
     const attached = [...others.flatMap((each) => each ?? []), { service: service.object, pair }];
     return {
-      attachment: { id, serviceId, databaseName: "", files: { accessKeyId: pair.key.spec.username } },
+      attachment: {
+        id,
+        serviceId,
+        databaseName: "",
+        files: { accessKeyId: pair.key.spec.username },
+        ...(prefix !== undefined && { prefix }),
+      },
       variables: filesVariables(
         attached.map((each) => ({
           prefix: prefixOf(each.service.metadata.name),
@@ -145,10 +211,21 @@ export function attachmentHandlers(
     return key && { service: service.object, pair: { key, secret: keys.secretOf(key) } };
   }
 
-  function replace(unit: Changes, app: Stored<AppObject>, attachments: readonly AttachmentSpec[]): void {
-    const { metadata, spec } = app.object;
-    const after = { ...app.object, metadata: nextMetadata(metadata, deps.clock.now()), spec: { ...spec, attachments } };
-    unit.update(appKind, app, after);
+  /** Changes the attachments in the unit of work. Returns the operation of a hosted app's deployment. */
+  async function replace(
+    unit: Changes,
+    app: Stored<AppObject>,
+    attachments: readonly AttachmentSpec[],
+    signal: AbortSignal,
+  ): Promise<OperationObject | undefined> {
+    const after = { ...app.object, spec: { ...app.object.spec, attachments } };
+    if (!isHosted(after)) {
+      unit.update(appKind, app, { ...after, metadata: nextMetadata(after.metadata, deps.clock.now()) });
+      return undefined;
+    }
+    const deployed = await deps.hosting.redeployed(unit, after, signal);
+    unit.update(appKind, app, deployed.app);
+    return deployed.operation(deployed.app.status.hosting?.operationId ?? "");
   }
 
   return {
@@ -161,8 +238,9 @@ export function attachmentHandlers(
           files === undefined
             ? databaseAttachment(unit, request, call, app.object)
             : await filesAttachment(unit, request, call, app.object, files);
-        replace(unit, app, [...app.object.spec.attachments, attachment]);
-        return { id: appId, response: attachmentMessage(appId, attachment, isRunning, variables) };
+        const attachments = [...app.object.spec.attachments, attachment];
+        const operation = await replace(unit, app, attachments, call.signal);
+        return { id: appId, response: attachmentMessage(appId, attachment, isRunning, variables, operation) };
       }),
 
     deleteAttachment: ({ appId, attachmentId }, call) =>
@@ -177,11 +255,8 @@ export function attachmentHandlers(
             "The app's users are in this database. Disable its sign-in first.",
           );
         await endAttachment(unit, removed, deps);
-        replace(
-          unit,
-          app,
-          attachments.filter(({ id }) => id !== attachmentId),
-        );
+        const remaining = attachments.filter(({ id }) => id !== attachmentId);
+        await replace(unit, app, remaining, call.signal);
         return { id: appId, result: {} };
       }),
   };

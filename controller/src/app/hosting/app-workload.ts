@@ -11,6 +11,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import { appKind } from "../app/app.ts";
 import { machineCredential } from "../registry/registry-access.ts";
+import type { AttachedServices } from "./attached-services.ts";
 import type { Delivery } from "./delivery-plan.ts";
 import type { DeploymentObject } from "./deployment.ts";
 import type { HostedApp } from "./hosted-app.ts";
@@ -19,6 +20,7 @@ import type { RegistryEndpoint } from "./image-digest.ts";
 import { parseImageReference } from "./image-reference.ts";
 
 export interface AppWorkloadDeps {
+  readonly attached: AttachedServices;
   readonly sealer: Pick<Sealer, "keyedHash" | "open">;
   readonly registry: RegistryEndpoint;
 }
@@ -43,7 +45,13 @@ export function appWorkload(
   return create(WorkloadSpecSchema, {
     workload: {
       case: "app",
-      value: create(AppSpecSchema, { releases, servingReleaseId: delivery.servingReleaseId, port: frontPort }),
+      value: create(AppSpecSchema, {
+        releases,
+        servingReleaseId: delivery.servingReleaseId,
+        port: frontPort,
+        endpoints: (delivery.endpoints ?? []).map((each) => ({ ...each, addresses: [...each.addresses] })),
+        authorities: deps.registry.authorities(),
+      }),
     },
     ownerId: app.metadata.id,
     nodeId: metadata.id,
@@ -58,10 +66,11 @@ export function appWorkload(
 }
 
 function releaseOf(
-  { metadata }: HostedApp,
+  app: HostedApp,
   deployment: DeploymentObject,
-  { sealer, registry }: AppWorkloadDeps,
+  { sealer, registry, attached }: AppWorkloadDeps,
 ): Release | undefined {
+  const { metadata } = app;
   const { settings } = deployment.spec;
   const { digest } = deployment.status;
   const image = parseImageReference(settings.imageRef, {
@@ -70,7 +79,11 @@ function releaseOf(
   });
   if (digest === null || typeof image === "string") return undefined;
   const { username, password } = machineCredential(metadata.id, sealer);
-  const variables = { ...settings.environment, ...openVariables(metadata.id, settings.sealedEnvironment, sealer) };
+  const variables = {
+    ...attached.variablesOf(app),
+    ...settings.environment,
+    ...openVariables(metadata.id, settings.sealedEnvironment, sealer),
+  };
   return create(ReleaseSchema, {
     id: deployment.metadata.id,
     imageRef: `${registry.address}/${image.repository}@${digest}`,

@@ -12,6 +12,20 @@ export interface Delivery {
   /** One or two releases; the last one is the newest. */
   readonly releaseIds: readonly string[];
   readonly servingReleaseId: string;
+  /** Names that the containers reach besides the internet; absent: none. */
+  readonly endpoints?: readonly DeliveredEndpoint[];
+}
+
+/** A name and a port that containers of an app reach, with the addresses of the name. */
+export interface EndpointTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly addresses: readonly string[];
+}
+
+/** An endpoint with the number of its relay on each machine, which never changes while the app has the endpoint. */
+export interface DeliveredEndpoint extends EndpointTarget {
+  readonly relay: number;
 }
 
 /** The releases of an app, as they are stored. */

@@ -23,7 +23,12 @@ const imageWithinMs = 60_000;
 export async function imageOfDeployment(
   { metadata: { id: appId, organizationId } }: HostedApp,
   { metadata: { createdAt }, spec: { settings }, status }: DeploymentObject,
-  { registry, sealer, now, log }: AppWorkloadDeps & { readonly now: number; readonly log: Pick<Log, "debug"> },
+  {
+    registry,
+    sealer,
+    now,
+    log,
+  }: Pick<AppWorkloadDeps, "registry" | "sealer"> & { readonly now: number; readonly log: Pick<Log, "debug"> },
   signal: AbortSignal,
 ): Promise<DeploymentImage> {
   if (status.digest !== null || status.state !== "deploying") return { digest: status.digest, delay: "" };

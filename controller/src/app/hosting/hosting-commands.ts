@@ -12,6 +12,7 @@ import { newOperation } from "#operation/operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import type { AppIngress } from "../ingress/app-ingress.ts";
+import type { AttachedServices } from "./attached-services.ts";
 import { appOfDeployment, type DeploymentObject, deploymentKind, type ReleaseSettings } from "./deployment.ts";
 import { earlierDeployment } from "./earlier-deployment.ts";
 import { type HostedApp, requireHosted } from "./hosted-app.ts";
@@ -22,6 +23,7 @@ import {
   newSettings,
   refuseHostedFields,
   requireHosting,
+  requireNoReserved,
   sizeOf,
 } from "./hosting-request.ts";
 import type { RegistryEndpoint } from "./image-digest.ts";
@@ -49,6 +51,11 @@ export interface HostingCommands {
   /** Adds a deployment to the unit of work. Throws APP_NOT_HOSTED, OPERATION_IN_PROGRESS and INVALID_REQUEST. */
   deployed(unit: Changes, app: AppObject, request: UpdateAppRequest, signal: AbortSignal): Promise<Deployed>;
   /**
+   * Adds a deployment that repeats the current one, with the variables of changed attachments. Throws APP_NOT_HOSTED
+   * and OPERATION_IN_PROGRESS.
+   */
+  redeployed(unit: Changes, app: AppObject, signal: AbortSignal): Promise<Deployed>;
+  /**
    * Adds a deployment that repeats an earlier one: the given one, or the one before the one that serves. Throws
    * APP_NOT_HOSTED, OPERATION_IN_PROGRESS, and OBJECT_NOT_FOUND and WRONG_STATE without such a deployment.
    */
@@ -69,6 +76,7 @@ export interface HostingCommandsDeps {
   readonly hosts: Pick<Collection<HostObject>, "values">;
   readonly catalog: CatalogData;
   readonly registry: RegistryEndpoint;
+  readonly attached: Pick<AttachedServices, "prefixesOf">;
   readonly ingress: Pick<AppIngress, "urlOf">;
   readonly sealer: Sealer;
   readonly newId: () => string;
@@ -77,11 +85,12 @@ export interface HostingCommandsDeps {
 
 export function createHostingCommands(deps: HostingCommandsDeps): HostingCommands {
   const { deployments, operations, hosts, catalog, registry, sealer, newId, clock } = deps;
-  const contextOf = ({ metadata: { id: appId, organizationId } }: AppObject) => ({
-    appId,
-    organizationId,
+  const contextOf = (app: AppObject) => ({
+    appId: app.metadata.id,
+    organizationId: app.metadata.organizationId,
     registry: registry.address,
     sealer,
+    prefixes: deps.attached.prefixesOf(app),
   });
 
   function add(
@@ -105,6 +114,13 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
         `Operation ${inProgress.metadata.id} (${inProgress.spec.type}) is in progress.`,
       );
     return hosted;
+  }
+
+  async function desiredOf({ metadata, spec }: HostedApp, signal: AbortSignal): Promise<DeploymentObject> {
+    const { deploymentId } = spec.hosting;
+    const found = deployments.get(deploymentId) ?? (await deployments.getCurrent(deploymentId, signal));
+    if (found === undefined) throw new Error(`app ${metadata.id} has no deployment ${deploymentId}`);
+    return found.object;
   }
 
   function deploy(unit: Changes, app: HostedApp, settings: ReleaseSettings, digest: string | null): Deployed {
@@ -139,14 +155,21 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
 
     async deployed(unit, app, request, signal) {
       const hosted = await requireIdle(app, signal);
-      const { deploymentId } = hosted.spec.hosting;
-      const before = deployments.get(deploymentId) ?? (await deployments.getCurrent(deploymentId, signal));
-      if (before === undefined) throw new Error(`app ${app.metadata.id} has no deployment ${deploymentId}`);
+      const before = await desiredOf(hosted, signal);
       const fields = (request.updateMask?.paths ?? []).filter((path) =>
         (deployedFields as readonly string[]).includes(path),
       );
-      const settings = changedSettings(before.object.spec.settings, request, fields, contextOf(app));
+      const settings = changedSettings(before.spec.settings, request, fields, contextOf(app));
       return deploy(unit, hosted, settings, null);
+    },
+
+    async redeployed(unit, app, signal) {
+      const hosted = await requireIdle(app, signal);
+      const { spec, status } = await desiredOf(hosted, signal);
+      const { environment, secretNames } = spec.settings;
+      const names = { env: Object.keys(environment), secret_env: secretNames };
+      requireNoReserved(names, deps.attached.prefixesOf(app));
+      return deploy(unit, hosted, spec.settings, status.digest);
     },
 
     async rolledBack(unit, app, deploymentId, signal) {

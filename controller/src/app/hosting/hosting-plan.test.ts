@@ -60,6 +60,7 @@ function report(generation: number, servingReleaseId: string, states: Record<str
 const facts = (change: Partial<HostingFacts>): HostingFacts => ({
   now,
   isReachable: false,
+  endpoints: [],
   newIds: ["new-1", "new-2", "new-3"],
   nodes: [node("n1")],
   desired: { isFailed: false, hasDigest: true },

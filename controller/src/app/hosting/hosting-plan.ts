@@ -1,5 +1,12 @@
 import { next } from "@holdfast/common/machine.ts";
-import { type Delivery, type DeploymentResult, type NodeReport, planDelivery } from "./delivery-plan.ts";
+import { withEndpoints } from "./delivery-endpoints.ts";
+import {
+  type Delivery,
+  type DeploymentResult,
+  type EndpointTarget,
+  type NodeReport,
+  planDelivery,
+} from "./delivery-plan.ts";
 import type { HostedApp } from "./hosted-app.ts";
 import type { HostingStatus } from "./hosting.ts";
 import { type HostingEffect, type HostingEvent, hostingLifecycle } from "./hosting-lifecycle.ts";
@@ -28,6 +35,8 @@ export interface HostingFacts {
   readonly failure: string | undefined;
   /** True if every ingress serves the name of the app. */
   readonly isReachable: boolean;
+  /** Names and ports of the attached services. */
+  readonly endpoints: readonly EndpointTarget[];
 }
 
 export interface HostingPlan {
@@ -97,7 +106,7 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
       return report === undefined ? hosting.readyIds.includes(id) : (report.app?.servingReleaseId ?? "") !== "";
     }),
     isPublished,
-    delivery: delivered.delivery,
+    delivery: withEndpoints(hosting.delivery, delivered.delivery, facts.endpoints),
     unhealthySince,
     ...(result?.kind === "serves" && { servingId: deploymentId, failedId: null }),
     ...(result?.kind === "failed" && { failedId: deploymentId }),

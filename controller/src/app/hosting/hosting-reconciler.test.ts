@@ -24,6 +24,7 @@ import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { type OperationObject, operationKind } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
+import type { EndpointTarget } from "./delivery-plan.ts";
 import { type DeploymentObject, deploymentKind } from "./deployment.ts";
 import { type HostedApp, isHosted } from "./hosted-app.ts";
 import { appSoftware } from "./hosting.ts";
@@ -54,6 +55,8 @@ let operations: Collection<OperationObject>;
 let hosts: Collection<HostObject>;
 let records: Collection<DnsRecordObject>;
 let isReachable = false;
+let obstacle = "";
+let endpoints: EndpointTarget[] = [];
 let commands: ReturnType<typeof createHostingCommands>;
 let work: ReturnType<typeof createHostingWork>;
 let id: string;
@@ -120,6 +123,15 @@ beforeAll(async () => {
     catalog: defaultCatalog,
     registry,
     sealer,
+    attached: {
+      variablesOf: () => ({ DATABASE_URL: "postgresql://test" }),
+      endpointsOf: () => endpoints,
+      obstacleOf: () => obstacle,
+      admit: () => false,
+      subscribe: () => ({ close() {} }),
+      idsOf: () => [],
+      prefixesOf: () => [],
+    },
     begin,
     newId: uuidv7,
     ingress: {

@@ -96,6 +96,8 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     const operation = await findOperation(operations, app.object.status.hosting.operationId, signal);
     const isInProgress = operation !== undefined && !isFinished(operation.object);
     const unit = begin();
+    // The services change once more when the attachments end.
+    if (deps.attached.admit(unit, app.object, [])) return commit(unit, signal);
     if (requestDeletion(unit, found)) {
       const progress = { step: "DeleteMachines", progressPct: 10, mark: `${found.length} machines` };
       if (isInProgress) unit.update(operationKind, operation, progressed(operation.object, progress, clock.now()));
@@ -118,7 +120,10 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     const deployment = deployments.get(deploymentId) ?? (await deployments.getCurrent(deploymentId, signal));
     if (deployment === undefined) throw new Error(`app ${object.metadata.id} has no deployment ${deploymentId}`);
     const operation = await findOperation(operations, object.status.hosting.operationId, signal);
-    const image = await imageOfDeployment(object, deployment.object, { ...deps, now: clock.now() }, signal);
+    const found = await imageOfDeployment(object, deployment.object, { ...deps, now: clock.now() }, signal);
+    const addresses = addressesOf(object);
+    const obstacle = addresses.map((address) => deps.attached.obstacleOf(object, address)).find((each) => each !== "");
+    const image = { ...found, delay: found.delay === "" ? (obstacle ?? "") : found.delay };
     const nodes = object.status.hosting.nodeIds.map(observe);
     const { isPublished, readyIds } = object.status.hosting;
     const isAwaited = !isPublished && readyIds.length > 0;
@@ -128,6 +133,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       nodes,
       desired: { isFailed: deployment.object.status.state === "failed", hasDigest: image.digest !== null },
       failure: image.failure ?? (isOverdue(operation?.object) ? (reasonOf(nodes) ?? notInTime) : undefined),
+      endpoints: deps.attached.endpointsOf(object),
       isReachable: isAwaited && (await deps.ingress.isReachable(object, signal)),
     });
     const unit = begin();
@@ -135,7 +141,14 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     if (isChanged) return commit(unit, signal);
     deliver(object);
     if (isAwaited) return again(publishMs, "its name is published");
+    if (obstacle !== undefined) return again(publishMs, "its services admit it");
     return again(plan.status.operationId === null ? 10 * recheckMs : recheckMs, "machines and their reports");
+  }
+
+  /** Addresses of the app's machines that have one. */
+  function addressesOf({ status }: HostedApp): readonly string[] {
+    const found = status.hosting.nodeIds.map((id) => machines.get(id)?.object.status.address ?? "");
+    return found.filter((address) => address !== "");
   }
 
   /** Adds the changes of a round to its unit of work; false without one. */
@@ -159,6 +172,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     isChanged = requestDeletion(unit, deleted) || plan.created.length > 0;
     const { ingress, zone } = deps;
     const record = { name: ingress.hostOf(object), addresses: ingress.addresses, ttlS: recordTtlS };
+    isChanged = deps.attached.admit(unit, object, addressesOf(object)) || isChanged;
     isChanged = zone.put(unit, { kind: appKind.name, id: object.metadata.id }, [record]) || isChanged;
 
     const { result } = plan;
@@ -182,9 +196,12 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     }
 
     const nextOperation = operation && operationAfter(operation.object, object, round, now);
+    const { admittedBy: _, ...planned } = plan.status;
+    const admittedBy = deps.attached.idsOf(object);
     const hosting = {
-      ...plan.status,
+      ...planned,
       operationId: nextOperation && !isFinished(nextOperation) ? object.status.hosting.operationId : null,
+      ...(admittedBy.length > 0 && { admittedBy }),
     };
     if (
       operation !== undefined &&
@@ -237,6 +254,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       const machine = machines.get(id)?.object;
       if (machine === undefined || machine.status.address === "" || fleet.session(id) === undefined) continue;
       if (Number(fleet.observation(id)?.instance.generation ?? -1) === current.generation) continue;
+      if (deps.attached.obstacleOf(app, machine.status.address) !== "") continue;
       const workload = appWorkload(app, current, machine, (each) => deployments.get(each)?.object, deps);
       if (workload !== undefined) delivery.deliver(id, workload);
     }
@@ -276,6 +294,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       };
       const watches = [
         apps.subscribe(onChange),
+        deps.attached.subscribe(onChange),
         fleet.subscribe(ofMachine),
         machines.subscribe((machineId, before) => {
           ofMachine(machineId);

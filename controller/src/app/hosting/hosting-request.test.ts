@@ -13,6 +13,7 @@ const context = {
     seal: (text: string, label: string) => `sealed for ${label}: ${text.length}`,
     open: (text: string) => text,
   },
+  prefixes: ["ORDERS"],
 };
 
 type NewApp = MessageInitShape<typeof CreateAppRequestSchema>;
@@ -99,4 +100,12 @@ test("an app without an image has no settings of hosted apps", () => {
     ["env", "image_ref_required"],
     ["drain_seconds", "image_ref_required"],
   ]);
+});
+
+test("a variable that an attachment sets is refused, in each field", () => {
+  expect(faultsOf(() => settingsOf({ env: { DATABASE_URL: "x", ORDERS_URL: "x", OTHER_URL: "x" } }))).toEqual([
+    ["env", "env_name_reserved"],
+    ["env", "env_name_reserved"],
+  ]);
+  expect(faultsOf(() => settingsOf({ secretEnv: { S3_SECRET: "x" } }))).toEqual([["secret_env", "env_name_reserved"]]);
 });

@@ -4,6 +4,7 @@ import type { CatalogData } from "#catalog/catalog.ts";
 import { type HostObject } from "#fleet/host/host.ts";
 import { imageOf } from "#fleet/host/host-images.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
+import { isReservedName } from "#services/resource-kind/environment-of.ts";
 import { sealVariables } from "./app-workload.ts";
 import type { ReleaseSettings } from "./deployment.ts";
 import { appSoftware, type HostingSpec } from "./hosting.ts";
@@ -93,13 +94,15 @@ export interface SettingsContext {
   /** host:port of the platform's registry. */
   readonly registry: string;
   readonly sealer: Pick<Sealer, "seal" | "open">;
+  /** Prefixes of the variables of the app's attachments. */
+  readonly prefixes: readonly string[];
 }
 
 /** The settings of a new app's first deployment. Throws INVALID_REQUEST for an image that it cannot run. */
 export function newSettings(request: CreateAppRequest, imageRef: string, context: SettingsContext): ReleaseSettings {
   const { env, secretEnv } = request;
   requireImage(imageRef, context);
-  requireVariables(env, secretEnv);
+  requireVariables(env, secretEnv, context.prefixes);
   return {
     imageRef,
     command: request.command,
@@ -129,7 +132,7 @@ export function changedSettings(
   const environment = has("env") ? request.env : before.environment;
   const secretNames = has("secret_env") ? Object.keys(request.secretEnv) : before.secretNames;
   const secrets = has("secret_env") ? request.secretEnv : Object.fromEntries(secretNames.map((name) => [name, ""]));
-  requireVariables(environment, secrets);
+  requireVariables(environment, secrets, context.prefixes);
   return {
     ...before,
     imageRef,
@@ -149,7 +152,25 @@ function requireImage(imageRef: string, { organizationId, registry }: SettingsCo
   if (typeof image === "string") throw invalid({ field: "image_ref", code: "invalid_value", detail: image });
 }
 
-function requireVariables(env: Readonly<Record<string, string>>, secretEnv: Readonly<Record<string, string>>): void {
+/** Throws INVALID_REQUEST for a variable of the app that its attachments with these prefixes set. */
+export function requireNoReserved(
+  names: Readonly<Record<string, readonly string[]>>,
+  prefixes: readonly string[],
+): void {
+  const faults = Object.entries(names).flatMap(([field, all]) =>
+    all
+      .filter((name) => isReservedName(name, prefixes))
+      .map((name) => ({ field, code: "env_name_reserved", detail: `has ${name}, which the platform sets` })),
+  );
+  if (faults.length > 0) throw invalid(...faults);
+}
+
+function requireVariables(
+  env: Readonly<Record<string, string>>,
+  secretEnv: Readonly<Record<string, string>>,
+  prefixes: readonly string[],
+): void {
+  requireNoReserved({ env: Object.keys(env), secret_env: Object.keys(secretEnv) }, prefixes);
   const twice = Object.keys(secretEnv).find((name) => Object.hasOwn(env, name));
   if (twice !== undefined)
     throw invalid({ field: "secret_env", code: "duplicate", detail: `has ${twice}, which env has too` });

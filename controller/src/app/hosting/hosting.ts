@@ -37,6 +37,8 @@ export interface HostingStatus {
   readonly delivery: Delivery | null;
   /** Reason of the state Error, for users; null in other states. */
   readonly error: string | null;
+  /** Ids of the services that admit the app's machines; absent before the first attachment. */
+  readonly admittedBy?: readonly string[];
   /** Time from which on no machine has been healthy, in milliseconds since 1970; null while one is. */
   readonly unhealthySince: number | null;
 }

@@ -34,6 +34,7 @@ import {
   roleName,
 } from "./user/database-user.ts";
 import { engineProfileOf } from "../engine/engine-profiles.ts";
+import { refuseAttachedLogin } from "./user/attached-login.ts";
 import { checkPassword } from "./user/check-password.ts";
 
 export interface DatabaseUserApiDeps {
@@ -178,6 +179,7 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
           "NOT_POSSIBLE",
           `${defaultUser} is the default user of the service and cannot be deleted.`,
         );
+      refuseAttachedLogin(deps.users.get(databaseUserId(serviceId, username))?.object);
       return changes.apply(
         {
           serviceId,
@@ -213,6 +215,7 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     resetPassword: async ({ serviceId, username }, call): Promise<DatabasePassword> => {
       // The engine retains the user's role; the result contains it.
       const { user, password } = userOf(serviceId, username, "readonly", call);
+      refuseAttachedLogin(deps.users.get(databaseUserId(serviceId, username))?.object);
       const { role: _, ...managed } = user.spec;
       return changes.apply(
         {

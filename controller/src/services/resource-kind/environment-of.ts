@@ -22,8 +22,16 @@ export function prefixOf(name: string): string {
 }
 
 /** The variables of a consumer (spec 3, Injected environment variables). */
-export function environmentOf(consumer: Consumer, attachments: readonly Attached[]): Variables {
-  const { apiToken, apiUrl, caFile = machinesCaFile } = consumer;
+export function environmentOf({ apiToken, apiUrl, caFile }: Consumer, attachments: readonly Attached[]): Variables {
+  return {
+    ...attachmentVariables(attachments, caFile),
+    PLATFORM_API_TOKEN: apiToken,
+    PLATFORM_API_URL: apiUrl,
+  };
+}
+
+/** The variables of a consumer's attachments. */
+export function attachmentVariables(attachments: readonly Attached[], caFile: string = machinesCaFile): Variables {
   const ofType = <T extends Outputs["type"]>(type: T) =>
     attachments.filter(
       (each): each is Attached & { outputs: Extract<Outputs, { type: T }> } => each.outputs.type === type,
@@ -46,8 +54,6 @@ export function environmentOf(consumer: Consumer, attachments: readonly Attached
       [`${prefix}_PORT`]: String(port),
       [`${prefix}_URL`]: `http://${host}:${port}`,
     })),
-    PLATFORM_API_TOKEN: apiToken,
-    PLATFORM_API_URL: apiUrl,
   };
 }
 

@@ -101,6 +101,8 @@ export interface ManagedServiceSpec {
   readonly primaryChange?: PrimaryChange;
   /** Processes of the platform that are clients of the engine; absent: none. */
   readonly platformAccess?: readonly PlatformAccess[];
+  /** Machines of hosted apps to which the service is attached, as networks (CIDRs); absent: none. */
+  readonly attachedClients?: readonly { readonly appId: string; readonly from: readonly string[] }[];
   readonly power: "on" | "off";
   /** Time of the last start request that followed a stop, in milliseconds since 1970; absent before the first. */
   readonly poweredOnAt?: number;

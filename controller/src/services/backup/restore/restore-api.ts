@@ -120,7 +120,7 @@ export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: 
   /** Users other than the default one. A copy gets all of them if the engine's backups do not contain its users. */
   function managedUsers(serviceId: string): Pick<DatabaseUserObject["spec"], "username" | "role">[] {
     const users = deps.users.by(serviceOfUser, serviceId).map(({ object }) => object.spec);
-    return users.filter(({ username }) => username !== defaultUser);
+    return users.filter(({ username, attachment }) => username !== defaultUser && attachment === undefined);
   }
 
   return {

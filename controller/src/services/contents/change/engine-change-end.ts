@@ -74,7 +74,7 @@ export async function endChange(
 }
 
 /** The service with a new generation of settings, by which members that were not connected get the users. */
-function withNewSettings({ spec, ...service }: ManagedServiceObject): ManagedServiceObject {
+export function withNewSettings({ spec, ...service }: ManagedServiceObject): ManagedServiceObject {
   return { ...service, spec: { ...spec, instanceGeneration: spec.instanceGeneration + 1 } };
 }
 

@@ -31,9 +31,14 @@ export interface DatabaseUserSpec {
     /** Consumer that the key belongs to: an attachment, or a resource of a project. It ends with the attachment. */
     readonly consumerId?: string;
   };
+  /** The attachment of a hosted app that the user belongs to (attached-login.ts); absent for a user of the owner. */
+  readonly attachment?: { readonly id: string; readonly appName: string };
 }
 
-export type DatabaseUserStatus = Readonly<Record<string, never>>;
+export interface DatabaseUserStatus {
+  /** True once the engine has the user of an attachment. */
+  readonly isInEngine?: true;
+}
 
 /**
  * Id of a user. Users of one service are adjacent in the store. Names created in SQL may have any characters, so they

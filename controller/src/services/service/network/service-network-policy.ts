@@ -7,6 +7,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../managed-service.ts";
 import { clientPorts } from "../pooler.ts";
 import { privatePortOf } from "../private-listener.ts";
+import { clientNetworksOf } from "./client-networks.ts";
 
 export interface ServiceNetworkPolicyDeps {
   readonly services: Pick<Collection<ManagedServiceObject>, "get" | "subscribe">;
@@ -63,9 +64,9 @@ function ownerOf(machine: MachineObject | undefined): string | undefined {
 /** Fields of a service that its rules depend on. */
 function policyInputsOf(service: ManagedServiceObject | undefined): unknown {
   if (service === undefined) return undefined;
-  const { allowedCidrs, platformAccess, nodes } = service.spec;
+  const { platformAccess, nodes } = service.spec;
   return [
-    allowedCidrs,
+    clientNetworksOf(service.spec),
     platformAccess,
     nodes.map(({ id }) => id),
     clientPorts(service.spec),
@@ -95,6 +96,7 @@ export function servicePolicyRules(
   });
   const ports = Object.values(clientPorts(spec));
   const privatePort = privatePortOf(spec);
+  const clients = clientNetworksOf(spec);
   const platform = [...new Set((spec.platformAccess ?? []).flatMap(({ from }) => from))];
   const here = members.filter((member) => member.spec.hostId === hostId);
   return here.flatMap((member) => {
@@ -104,8 +106,8 @@ export function servicePolicyRules(
     const elsewhere = others.filter((other) => other.spec.hostId !== hostId);
     const addresses = publicAddress === to ? [to] : [to, publicAddress];
     return [
-      ...addresses.flatMap((address) => ports.map((port) => ({ owner, to: address, port, from: spec.allowedCidrs }))),
-      ...(privatePort === undefined ? [] : [{ owner, to, port: privatePort, from: spec.allowedCidrs }]),
+      ...addresses.flatMap((address) => ports.map((port) => ({ owner, to: address, port, from: clients }))),
+      ...(privatePort === undefined ? [] : [{ owner, to, port: privatePort, from: clients }]),
       ...(platform.length === 0
         ? []
         : [{ owner, to, port: enginePortOf(spec.databaseType, spec.port) ?? spec.port, from: platform }]),

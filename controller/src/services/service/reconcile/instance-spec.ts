@@ -3,7 +3,9 @@ import { enginePortOf, familyOf } from "@holdfast/common/engine-catalog/engine-c
 import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { planOf } from "#catalog/catalog.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
+import { sessionRoleOf } from "../../contents/user/attached-login.ts";
 import { bucketOf } from "../../files/files-connection.ts";
+import { clientNetworksOf } from "../network/client-networks.ts";
 import { clientPorts, poolerOf, poolerPortOf } from "../pooler.ts";
 import { privatePortOf } from "../private-listener.ts";
 import { restartsOf } from "../member/restarts.ts";
@@ -35,7 +37,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     recoveryMemoryBytes: BigInt(args.recoveryMemoryBytes),
     storageBytes: BigInt(spec.storageSizeGb * gib),
     parameters: { ...spec.parameters },
-    allowedCidrs: isClosed ? [] : [...spec.allowedCidrs],
+    allowedCidrs: isClosed ? [] : [...clientNetworksOf(spec)],
     platformAccess: isClosed
       ? []
       : (spec.platformAccess ?? []).map(({ role, database, from }) => ({ role, database, from: [...from] })),
@@ -52,15 +54,20 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
         ? []
         : [{ name: "private", address: addresses.address, port: privatePort, audience: "private" }]),
     ],
-    users: users.map((user) => {
-      const { username, role, verifier } = user.spec;
-      const { usersHaveSecrets } = engineProfileOf(spec.databaseType);
-      return create(EngineUserSchema, {
-        username,
-        role,
-        verifier: usersHaveSecrets === true ? args.passwordOf(user) : verifier,
-      });
-    }),
+    // A deleted user must not return with its bootstrap or restore.
+    users: users
+      .filter(({ metadata }) => metadata.deletionRequestedAt === undefined)
+      .map((user) => {
+        const { username, role, verifier } = user.spec;
+        const { usersHaveSecrets } = engineProfileOf(spec.databaseType);
+        const sessionRole = sessionRoleOf(user, spec.databaseType);
+        return create(EngineUserSchema, {
+          username,
+          role,
+          ...(sessionRole !== undefined && { sessionRole }),
+          verifier: usersHaveSecrets === true ? args.passwordOf(user) : verifier,
+        });
+      }),
     bucket: familyOf(spec.databaseType) === "files" ? bucketOf(spec) : "",
     bucketDomain: spec.bucketHost === true ? spec.hostname : "",
     restartCount: BigInt(restartsOf(spec, node).delivered),

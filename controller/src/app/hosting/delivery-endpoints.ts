@@ -1,0 +1,33 @@
+import { isDeepStrictEqual } from "node:util";
+import type { DeliveredEndpoint, Delivery, EndpointTarget } from "./delivery-plan.ts";
+
+/** Number of relays of a machine. */
+const relaysMax = 32;
+
+/**
+ * The delivery with these endpoints. It has another generation if it differs from the one before. Endpoints that
+ * find no relay are left out: private names come first, since variables have those.
+ */
+export function withEndpoints(
+  before: Delivery | null,
+  after: Delivery | null,
+  targets: readonly EndpointTarget[],
+): Delivery | null {
+  if (after === null) return null;
+  const endpoints = deliveredEndpoints(before?.endpoints ?? [], targets);
+  if (isDeepStrictEqual(endpoints, after.endpoints ?? [])) return after;
+  const generation = after.generation === before?.generation ? after.generation + 1 : after.generation;
+  return { ...after, generation, endpoints };
+}
+
+function deliveredEndpoints(
+  before: readonly DeliveredEndpoint[],
+  targets: readonly EndpointTarget[],
+): readonly DeliveredEndpoint[] {
+  const labelOf = ({ host, port }: EndpointTarget) => `${Number(!host.includes(".private."))} ${host} ${port}`;
+  const relays = new Map(before.map((each) => [labelOf(each), each.relay]));
+  const desired = targets.toSorted((a, b) => (labelOf(a) < labelOf(b) ? -1 : 1)).slice(0, relaysMax);
+  const used = new Set(desired.flatMap((each) => relays.get(labelOf(each)) ?? []));
+  const free = Array.from({ length: relaysMax }, (_, index) => index + 1).filter((number) => !used.has(number));
+  return desired.map((each) => ({ ...each, relay: relays.get(labelOf(each)) ?? free.shift() ?? 0 }));
+}
