@@ -659,6 +659,15 @@ export interface EventData {
     /** The reason. */
     readonly reason: string;
   };
+  /** Emitted when an app was stopped by a request. */
+  readonly "app.stopped": {
+    /** Id of the app. */
+    readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
+    /** Status of the app after the event. */
+    readonly status: string;
+  };
   /** Emitted when a test delivery was requested; only that endpoint gets it. */
   readonly "webhook.test": {
     /** Id of the endpoint. */

@@ -228,6 +228,21 @@ export class AppMethods extends ApiMethods {
     return this.transport.request("POST", path, { ...options, body: { deployment_id: deploymentId } });
   }
 
+  /** Stops the programs of a hosted app: clients get 503. Its machines and its name remain. */
+  stop(appId: string, options?: CallOptions): Promise<App> {
+    return this.transport.request("POST", pathOf("app-services", appId, "stop"), options);
+  }
+
+  /** Starts a stopped app with the deployment that it had. */
+  start(appId: string, options?: CallOptions): Promise<App> {
+    return this.transport.request("POST", pathOf("app-services", appId, "start"), options);
+  }
+
+  /** Deploys the current deployment again, without a failed request. */
+  restart(appId: string, options?: CallOptions): Promise<App> {
+    return this.transport.request("POST", pathOf("app-services", appId, "restart"), options);
+  }
+
   /** Lists the machines of a hosted app; none for others. */
   nodes(appId: string, options?: CallOptions): Promise<AppNodes> {
     return this.transport.request("GET", pathOf("app-services", appId, "nodes"), options);

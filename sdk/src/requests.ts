@@ -75,6 +75,8 @@ export interface AppChange {
    * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.
    */
   readonly health_check_path?: string | null | undefined;
+  /** Number of machines. It cannot change together with fields of a deployment. */
+  readonly replicas?: number | undefined;
 }
 
 /** A filter of the audit log. All fields that are set must match. */

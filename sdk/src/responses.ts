@@ -21,7 +21,7 @@ export type AppHosting = "external" | "platform";
 
 export type AppNodeStatus = "Starting" | "Running" | "Unreachable";
 
-export type AppStatus = "Running" | "Pending" | "Provisioning" | "Deploying" | "Error";
+export type AppStatus = "Running" | "Pending" | "Provisioning" | "Deploying" | "Error" | "Stopped";
 
 export type AttachmentStatus = "healthy" | "unhealthy";
 
@@ -1505,7 +1505,7 @@ export interface Operation {
    * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
    * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
    * "update_user", "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup",
-   * "verify_backup" or "drill". For the app: "deploy".
+   * "verify_backup" or "drill". For the app: "deploy" or "scale".
    */
   readonly type: string;
   readonly status: OperationStatus;

@@ -199,6 +199,39 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(nodes).toMatchObject([{ status: "Running", deployment_id: deployments[0]?.id }]);
   }, 300_000);
 
+  const post = async (verb: string) =>
+    expectStatus(await platform.rest.post<App>(`/app-services/${id}/${verb}`, {}), 202).json;
+
+  test("a stopped app is 503 until it is started, and a restart deploys it again", async () => {
+    expect(await ended(await post("stop"))).toMatchObject({ type: "stop", status: "completed" });
+    expect(await get()).toMatchObject({ status: "Stopped" });
+    await waitUntil("the ingress has no machine of it", async () => (await requestTo({ url })).status === 503);
+    const refused = await platform.rest.patch(`/app-services/${id}`, { port: 8_081 });
+    expect(refused).toMatchObject({ status: 409, json: { code: "wrong_state" } });
+    expect(await ended(await post("start"))).toMatchObject({ type: "start", status: "completed" });
+    expect(await get()).toMatchObject({ status: "Running" });
+    const isServed = () => answerOf({ url }).catch(() => undefined);
+    const { release } = await waitUntil("the ingress serves it", isServed, { withinMs: 10_000 });
+    expect(release).toBe("first");
+    const restarting = await post("restart");
+    expect(await ended(restarting)).toMatchObject({ type: "restart", status: "completed" });
+    expect(restarting.hosted?.deployment_number).toBe(5);
+    expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 1" });
+  }, 300_000);
+
+  test("an app gets another machine, and loses it again", async () => {
+    const scale = async (replicas: number) =>
+      expectStatus(await platform.rest.patch<App>(`/app-services/${id}`, { replicas }), 202).json;
+    expect(await ended(await scale(2))).toMatchObject({ type: "scale", status: "completed" });
+    const { nodes } = expectStatus(await platform.rest.get<AppNodes>(`/app-services/${id}/nodes`), 200).json;
+    expect(nodes.map(({ status }) => status)).toEqual(["Running", "Running"]);
+    expect(await answerOf({ url })).toMatchObject({ note: "image 1" });
+    expect(await platform.rest.patch(`/app-services/${id}`, { replicas: 2 })).toMatchObject({ status: 422 });
+    expect(await ended(await scale(1))).toMatchObject({ type: "scale", status: "completed" });
+    expect(await answerOf({ url })).toMatchObject({ note: "image 1" });
+    await waitUntil("the other machine is deleted", async () => (await machines()).length === 1, { withinMs });
+  }, 300_000);
+
   test("an attached database is reached by its URL, as a user of the app that owns nothing", async () => {
     const { service } = await createServices(platform).createRunning("orders", { allowed_cidrs: ["192.0.2.1/32"] });
     const attach = (body: object) => platform.rest.post<Attachment>(`/app-services/${id}/attachments`, body);

@@ -136,6 +136,8 @@ export function addAppHosting(apps: CliCommand): void {
       await showChanged(context, await context.client.apps.rollBack(id, deployment), name, flags);
     });
 
+  addPower(apps);
+
   apps
     .command("nodes <app>")
     .description("list the machines of a hosted app")
@@ -144,5 +146,32 @@ export function addAppHosting(apps: CliCommand): void {
       const { id } = await appOf(context, app);
       const { nodes } = await context.client.apps.nodes(id);
       context.output.list(nodes, ["id", "status", "zone", "deployment_id", "agent_build"]);
+    });
+}
+
+/** Commands that stop, start, restart and scale. */
+function addPower(apps: CliCommand): void {
+  const verbs = {
+    stop: "stop a hosted app: clients get 503; its machines and its name remain",
+    start: "start a stopped app",
+    restart: "deploy the current deployment of a hosted app again, without a failed request",
+  } as const;
+  for (const verb of ["stop", "start", "restart"] as const)
+    withWait(apps.command(`${verb} <app>`).description(verbs[verb]))
+      .example(`apps ${verb} shop --wait`)
+      .does(async (context, nameOrId: string, flags: WaitFlags) => {
+        const { id, name } = await appOf(context, nameOrId);
+        await showChanged(context, await context.client.apps[verb](id), name, flags);
+      });
+
+  const scale = apps
+    .command("scale <app>")
+    .description("change the number of machines of a hosted app")
+    .requiredOption("--replicas <count>", "number of machines, from 1 to 10", integer);
+  withWait(scale)
+    .example("apps scale shop --replicas 2 --wait")
+    .does(async (context, nameOrId: string, { replicas, ...flags }: WaitFlags & { replicas: number }) => {
+      const { id, name } = await appOf(context, nameOrId);
+      await showChanged(context, await context.client.apps.update(id, { replicas }), name, flags);
     });
 }

@@ -523,7 +523,7 @@ export const accepted: readonly Accepted[] = [
   {
     ...refused(
       400,
-      /^invalid_request: (image_ref:? (must be an image of|is too long)|(command|env|secret_env):? is only for|secret_env:? has|(env|secret_env):? must have at most)/,
+      /^invalid_request: (image_ref:? (must be an image of|is too long)|(command|env|secret_env):? is only for|(env|secret_env):? has|(env|secret_env):? must have at most)/,
       "images are those of the organization in the platform's registry; empty variables mean none; each is in one map",
       "POST /app-services",
       "PATCH /app-services/{app_id}",
@@ -538,6 +538,9 @@ export const accepted: readonly Accepted[] = [
       "POST /app-services",
       "PATCH /app-services/{app_id}",
       "POST /app-services/{app_id}/rollback",
+      "POST /app-services/{app_id}/stop",
+      "POST /app-services/{app_id}/start",
+      "POST /app-services/{app_id}/restart",
     ),
     isTimed: true,
   },

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Call, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { AppDeletionSchema, AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
@@ -53,6 +53,13 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       return { id: appId, detail, result: after, stored: response };
     });
 
+  async function scaled(unit: Changes, before: AppObject, replicas: number, call: Call) {
+    const changed = await hosting.scaled(unit, before, replicas, call.signal);
+    const growthGb = (storageOf(changed.app)?.storageGb ?? 0) - (storageOf(before)?.storageGb ?? 0);
+    if (growthGb > 0) await deps.quotas.claim(unit, before.metadata.organizationId, { storageGb: growthGb });
+    return changed;
+  }
+
   return serve(AppService, {
     ...domainHandlers({ ...deps, change }),
     ...attachmentHandlers({ ...deps, isRunning }),
@@ -90,17 +97,28 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       const paths = request.updateMask?.paths ?? [];
       if (paths.length === 0)
         throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
-      const unknownPath = paths.find((path) => path !== "home_url" && !isDeployed(path));
+      const unknownPath = paths.find((path) => path !== "home_url" && path !== "replicas" && !isDeployed(path));
       if (unknownPath !== undefined)
         throw invalid({ field: unknownPath, code: "unknown_field", detail: "cannot be changed" });
+      const { replicas } = request;
+      if (paths.includes("replicas") && replicas === undefined)
+        throw invalid({ field: "replicas", code: "required", detail: "must be a number of machines" });
+      if (paths.includes("replicas") && paths.some(isDeployed))
+        throw invalid({
+          field: "replicas",
+          code: "invalid_value",
+          detail: "cannot change with the deployment's fields",
+        });
       requireUrl(request.homeUrl);
-      const visibleIn = [apps, ...hosting.visibleIn];
+      const visibleIn = [apps, deps.organizations, ...hosting.visibleIn];
       return mutate(deps, call, { action: "app.update", kind, visibleIn }, async (unit) => {
         const before = await access.getCurrent(request.appId, call);
         requireRemaining(before.object);
         const deployed = paths.some(isDeployed)
           ? await hosting.deployed(unit, before.object, request, call.signal)
-          : { app: { ...before.object, metadata: nextMetadata(before.object.metadata, clock.now()) } };
+          : replicas !== undefined && paths.includes("replicas")
+            ? await scaled(unit, before.object, replicas, call)
+            : { app: { ...before.object, metadata: nextMetadata(before.object.metadata, clock.now()) } };
         const { app, ...created } = deployed;
         const homeUrl = paths.includes("home_url") ? (request.homeUrl ?? null) : app.spec.homeUrl;
         const after = { ...app, spec: { ...app.spec, homeUrl } };

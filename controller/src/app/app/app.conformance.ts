@@ -54,6 +54,7 @@ export default {
           env: { A: "a" },
           secret_env: { B: "b" },
           health_check_path: null,
+          replicas: 1,
         }),
       deleteApp: (c) => c.apps.delete("i"),
       createAttachment: (c) =>

@@ -46,6 +46,7 @@ export function createAppNodes({
           session !== undefined &&
           instance?.state === "running" &&
           instance.checks.every(({ status }) => status !== "unhealthy"),
+        isStopped: instance?.state === "stopped",
         report: instance && { generation: Number(instance.generation), app: instance.app },
       };
     },

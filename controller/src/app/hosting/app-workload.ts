@@ -57,7 +57,7 @@ export function appWorkload(
     nodeId: metadata.id,
     generation: BigInt(delivery.generation),
     term: BigInt(appTerm),
-    running: true,
+    running: delivery.isStopped !== true,
     vcpu: spec.vcpu,
     memoryBytes: BigInt(spec.memoryBytes),
     storageBytes: BigInt(spec.diskBytes),

@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
-import { withEndpoints } from "./delivery-endpoints.ts";
+import { completeDelivery } from "./delivery-endpoints.ts";
 
+const withEndpoints = (
+  before: Parameters<typeof completeDelivery>[0],
+  after: Parameters<typeof completeDelivery>[1],
+  targets: Parameters<typeof completeDelivery>[2]["targets"],
+) => completeDelivery(before, after, { targets, isStopped: false });
 const delivery = { generation: 3, releaseIds: ["a"], servingReleaseId: "a" };
 const target = (host: string, ...addresses: string[]) => ({ host, port: 5_432, addresses });
 const orders = target("orders.private.test", "10.0.0.1");
@@ -37,4 +42,13 @@ test("private names find a relay before public ones", () => {
   const endpoints = withEndpoints(delivery, delivery, [...many, orders])?.endpoints ?? [];
   expect(endpoints).toHaveLength(32);
   expect(endpoints[0]).toMatchObject({ host: orders.host });
+});
+
+test("a stop and a start are deliveries", () => {
+  const stop = completeDelivery(delivery, delivery, { targets: [], isStopped: true });
+  expect(stop).toMatchObject({ generation: 4, isStopped: true });
+  expect(completeDelivery(stop, stop, { targets: [], isStopped: true })).toBe(stop);
+  const start = completeDelivery(stop, stop, { targets: [], isStopped: false });
+  expect(start).toMatchObject({ generation: 5 });
+  expect(start).not.toHaveProperty("isStopped");
 });

@@ -5,19 +5,20 @@ import type { DeliveredEndpoint, Delivery, EndpointTarget } from "./delivery-pla
 const relaysMax = 32;
 
 /**
- * The delivery with these endpoints. It has another generation if it differs from the one before. Endpoints that
- * find no relay are left out: private names come first, since variables have those.
+ * The delivery with these endpoints, for machines that run or are stopped. It has another generation if it differs from
+ * the one before. Endpoints that find no relay are left out: private names come first, since variables have those.
  */
-export function withEndpoints(
+export function completeDelivery(
   before: Delivery | null,
   after: Delivery | null,
-  targets: readonly EndpointTarget[],
+  { targets, isStopped }: { readonly targets: readonly EndpointTarget[]; readonly isStopped: boolean },
 ): Delivery | null {
   if (after === null) return null;
+  const { isStopped: wasStopped = false, ...rest } = after;
   const endpoints = deliveredEndpoints(before?.endpoints ?? [], targets);
-  if (isDeepStrictEqual(endpoints, after.endpoints ?? [])) return after;
+  if (isDeepStrictEqual(endpoints, after.endpoints ?? []) && wasStopped === isStopped) return after;
   const generation = after.generation === before?.generation ? after.generation + 1 : after.generation;
-  return { ...after, generation, endpoints };
+  return { ...rest, generation, endpoints, ...(isStopped && { isStopped }) };
 }
 
 function deliveredEndpoints(

@@ -14,6 +14,8 @@ export interface Delivery {
   readonly servingReleaseId: string;
   /** Names that the containers reach besides the internet; absent: none. */
   readonly endpoints?: readonly DeliveredEndpoint[];
+  /** True: the machines run no release. */
+  readonly isStopped?: true;
 }
 
 /** A name and a port that containers of an app reach, with the addresses of the name. */

@@ -6,10 +6,11 @@ import {
   AppDeploymentsSchema,
   AppNodesSchema,
 } from "@holdfast/proto/holdfast/v1/app_deployment_pb.ts";
+import type { App } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { mutate } from "#access/mutate.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Changes, UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { AppAccess } from "../app/app-access.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import { appMessage, type IsRunning } from "../app/app-message.ts";
@@ -35,6 +36,21 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
   /** Undefined for an app that runs outside of the platform: it has no deployments and no machines. */
   const statusOf = (appId: string, call: Call) => access.require(appId, call).object.status.hosting;
 
+  function change(
+    appId: string,
+    call: Call,
+    action: string,
+    edit: (unit: Changes, app: AppObject) => ReturnType<HostingCommands["rolledBack"]>,
+  ): Promise<App> {
+    const visibleIn = [apps, ...hosting.visibleIn];
+    return mutate(deps, call, { action, kind: appKind.name, visibleIn }, async (unit) => {
+      const before = await access.getCurrent(appId, call);
+      const { app, ...created } = await edit(unit, before.object);
+      unit.update(appKind, before, app);
+      return { id: appId, response: appMessage(app, { isRunning, ...hosting, ...created }) };
+    });
+  }
+
   return serve(AppDeploymentService, {
     listAppDeployments: async ({ appId }, call) => {
       const servingId = statusOf(appId, call)?.servingId ?? null;
@@ -45,15 +61,15 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
       });
     },
 
-    rollBackApp: ({ appId, deploymentId }, call) => {
-      const visibleIn = [apps, ...hosting.visibleIn];
-      return mutate(deps, call, { action: "app.rollback", kind: appKind.name, visibleIn }, async (unit) => {
-        const before = await access.getCurrent(appId, call);
-        const { app, ...created } = await hosting.rolledBack(unit, before.object, deploymentId, call.signal);
-        unit.update(appKind, before, app);
-        return { id: appId, response: appMessage(app, { isRunning, ...hosting, ...created }) };
-      });
-    },
+    rollBackApp: ({ appId, deploymentId }, call) =>
+      change(appId, call, "app.rollback", (unit, app) => hosting.rolledBack(unit, app, deploymentId, call.signal)),
+
+    stopApp: ({ appId }, call) =>
+      change(appId, call, "app.stop", (unit, app) => hosting.powered(unit, app, "off", call.signal)),
+    startApp: ({ appId }, call) =>
+      change(appId, call, "app.start", (unit, app) => hosting.powered(unit, app, "on", call.signal)),
+    restartApp: ({ appId }, call) =>
+      change(appId, call, "app.restart", (unit, app) => hosting.restarted(unit, app, call.signal)),
 
     listAppNodes: async ({ appId }, call) => {
       const nodes = (statusOf(appId, call)?.nodeIds ?? []).map((id) =>

@@ -5,11 +5,23 @@ import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 const app = objectScoped(({ appId }) => ({ app_id: appId }));
 
 export default {
-  authorization: [casesOf(AppDeploymentService, { listAppDeployments: app, rollBackApp: app, listAppNodes: app })],
+  authorization: [
+    casesOf(AppDeploymentService, {
+      listAppDeployments: app,
+      rollBackApp: app,
+      stopApp: app,
+      startApp: app,
+      restartApp: app,
+      listAppNodes: app,
+    }),
+  ],
   sdk: [
     sdkCalls(AppDeploymentService, {
       listAppDeployments: (c) => c.apps.deployments("i"),
       rollBackApp: (c) => c.apps.rollBack("i", "d"),
+      stopApp: (c) => c.apps.stop("i"),
+      startApp: (c) => c.apps.start("i"),
+      restartApp: (c) => c.apps.restart("i"),
       listAppNodes: (c) => c.apps.nodes("i"),
     }),
   ],

@@ -52,3 +52,9 @@ describe("a rollback", () => {
     expect(() => earlierDeployment(all, servingId, chosen)).toThrow(expect.objectContaining({ key }));
   });
 });
+
+test("a rollback passes over deployments that repeat the one that serves", () => {
+  const second = deployment(2, "succeeded");
+  const restart = { ...second, metadata: { ...second.metadata, id: "d3" }, spec: { ...second.spec, number: 3 } };
+  expect(earlierDeployment([deployment(1, "succeeded"), second, restart], "d3", undefined).metadata.id).toBe("d1");
+});

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { DeploymentObject } from "./deployment.ts";
 
@@ -18,9 +19,13 @@ export function earlierDeployment(
       throw new HoldfastError("WRONG_STATE", "The deployment has never served. Choose one that succeeded.");
     return chosen;
   }
-  const serving = deployments.find(({ metadata }) => metadata.id === servingId)?.spec.number ?? 0;
+  const serving = deployments.find(({ metadata }) => metadata.id === servingId);
+  // A restart and an attachment repeat a deployment: one before it is another.
+  const isSame = ({ spec, status }: DeploymentObject) =>
+    status.digest === serving?.status.digest && isDeepStrictEqual(spec.settings, serving?.spec.settings);
   const [newest] = deployments
-    .filter(({ spec, status }) => status.state === "succeeded" && spec.number < serving)
+    .filter(({ spec, status }) => status.state === "succeeded" && spec.number < (serving?.spec.number ?? 0))
+    .filter((each) => !isSame(each))
     .toSorted((a, b) => b.spec.number - a.spec.number);
   if (newest === undefined) throw new HoldfastError("WRONG_STATE", "No earlier deployment of the app has served.");
   return newest;

@@ -8,7 +8,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { canceled, findOperation, isFinished, type OperationObject, operationKind } from "#operation/operation.ts";
-import { newOperation } from "#operation/operation-definition.ts";
+import { newOperation, type OperationDefinition } from "#operation/operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import type { AppIngress } from "../ingress/app-ingress.ts";
@@ -16,6 +16,7 @@ import type { AttachedServices } from "./attached-services.ts";
 import { appOfDeployment, type DeploymentObject, deploymentKind, type ReleaseSettings } from "./deployment.ts";
 import { earlierDeployment } from "./earlier-deployment.ts";
 import { type HostedApp, requireHosted } from "./hosted-app.ts";
+import { type HostingChange, requireStarted, scaled, started, stopped } from "./hosting-changes.ts";
 import { hostingOperations } from "./hosting-operations.ts";
 import {
   changedSettings,
@@ -60,6 +61,12 @@ export interface HostingCommands {
    * APP_NOT_HOSTED, OPERATION_IN_PROGRESS, and OBJECT_NOT_FOUND and WRONG_STATE without such a deployment.
    */
   rolledBack(unit: Changes, app: AppObject, deploymentId: string | undefined, signal: AbortSignal): Promise<Deployed>;
+  /** Adds a deployment that repeats the current one. Throws APP_NOT_HOSTED, OPERATION_IN_PROGRESS and WRONG_STATE. */
+  restarted(unit: Changes, app: AppObject, signal: AbortSignal): Promise<Deployed>;
+  /** Stops or starts an app. Throws APP_NOT_HOSTED, OPERATION_IN_PROGRESS and WRONG_STATE. */
+  powered(unit: Changes, app: AppObject, power: "on" | "off", signal: AbortSignal): Promise<Deployed>;
+  /** Changes the number of machines. Throws APP_NOT_HOSTED, OPERATION_IN_PROGRESS, WRONG_STATE and NOT_POSSIBLE. */
+  scaled(unit: Changes, app: AppObject, replicas: number, signal: AbortSignal): Promise<Deployed>;
   /** Requests the deletion of an app in the unit of work, and cancels its operation in progress. */
   deleted(unit: Changes, app: Stored<HostedApp>, signal: AbortSignal): Promise<RequestedDeletion>;
 }
@@ -123,12 +130,21 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
     return found.object;
   }
 
-  function deploy(unit: Changes, app: HostedApp, settings: ReleaseSettings, digest: string | null): Deployed {
+  function deploy(
+    unit: Changes,
+    app: HostedApp,
+    settings: ReleaseSettings,
+    digest: string | null,
+    type: OperationDefinition = hostingOperations.deploy,
+  ): Deployed {
+    requireStarted(app);
     const ids = { deploymentId: newId(), operationId: newId() };
-    return add(
-      unit,
-      withDeployment(app, { ...ids, type: hostingOperations.deploy, settings, digest, now: clock.now() }),
-    );
+    return add(unit, withDeployment(app, { ...ids, type, settings, digest, now: clock.now() }));
+  }
+
+  function change(unit: Changes, { app, operation }: HostingChange): Deployed {
+    unit.create(operationKind, operation);
+    return { app, deployment: (id) => deployments.get(id)?.object, operation: () => operation };
   }
 
   return {
@@ -178,6 +194,23 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
       const all = deployments.by(appOfDeployment, app.metadata.id).map(({ object }) => object);
       const earlier = earlierDeployment(all, servingId, deploymentId);
       return deploy(unit, hosted, earlier.spec.settings, earlier.status.digest);
+    },
+
+    async restarted(unit, app, signal) {
+      const hosted = await requireIdle(app, signal);
+      const { spec, status } = await desiredOf(hosted, signal);
+      return deploy(unit, hosted, spec.settings, status.digest, serviceOperations.restart);
+    },
+
+    async powered(unit, app, power, signal) {
+      const hosted = await requireIdle(app, signal);
+      const asOf = { operationId: newId(), now: clock.now() };
+      return change(unit, power === "off" ? stopped(hosted, asOf) : started(hosted, asOf));
+    },
+
+    async scaled(unit, app, replicas, signal) {
+      const hosted = await requireIdle(app, signal);
+      return change(unit, scaled(hosted, replicas, { operationId: newId(), now: clock.now() }));
     },
 
     async deleted(unit, app, signal) {

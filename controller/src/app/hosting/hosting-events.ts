@@ -41,6 +41,11 @@ export const hostingEventDefinitions = {
     data: { ...data, ...reasonData },
     example: { ...example, status: "Error", reason },
   },
+  "app.stopped": {
+    when: "an app was stopped by a request",
+    data,
+    example: { ...example, status: "Stopped" },
+  },
 } as const satisfies Record<string, EventDefinition>;
 
 export function hostingEvent(

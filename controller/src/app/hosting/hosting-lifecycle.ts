@@ -13,6 +13,9 @@ export const hostingLifecycle = defineMachine("app", [
   ["Deploying",    "deployed",            "Running",      "announceDeployed"],
   ["Deploying",    "deploymentFailed",    "Error",        "announceFailed"],
   ["Running",      "becameUnhealthy",     "Error",        "announceFailed"],
+  ["Running",      "stopped",             "Stopped",      "announceStopped"],
+  ["Error",        "stopped",             "Stopped",      "announceStopped"],
+  ["Stopped",      "startRequested",      "Provisioning", "none"],
   ["Error",        "becameHealthy",       "Running",      "none"],
   ["Error",        "deploymentStarted",   "Deploying",    "none"],
 ]);

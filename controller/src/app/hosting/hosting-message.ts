@@ -11,6 +11,7 @@ export const appStatuses: Record<HostingState, AppStatus> = {
   Deploying:    AppStatus.DEPLOYING,
   Running:      AppStatus.RUNNING,
   Error:        AppStatus.ERROR,
+  Stopped:      AppStatus.STOPPED,
 };
 
 /** The hosted part of an app's message, with the deployment that the app should run. */

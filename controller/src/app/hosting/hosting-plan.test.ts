@@ -6,7 +6,12 @@ import { type HostingFacts, type ObservedNode, planHosting } from "./hosting-pla
 
 const now = 1_000_000;
 
-function app(status: Partial<HostingStatus> = {}, deploymentId = "new", replicas = 1): HostedApp {
+function app(
+  status: Partial<HostingStatus> = {},
+  deploymentId = "new",
+  replicas = 1,
+  power: Pick<HostedApp["spec"]["hosting"], "power"> = {},
+): HostedApp {
   return {
     metadata: { id: "a", name: "shop", organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
     spec: {
@@ -21,6 +26,7 @@ function app(status: Partial<HostingStatus> = {}, deploymentId = "new", replicas
         replicas,
         deploymentId,
         deploymentNumber: 1,
+        ...power,
       },
     },
     status: {
@@ -43,7 +49,7 @@ function app(status: Partial<HostingStatus> = {}, deploymentId = "new", replicas
 }
 
 function node(id: string, change: Partial<ObservedNode> = {}): ObservedNode {
-  return { id, presence: "present", hasSession: true, isHealthy: true, report: undefined, ...change };
+  return { id, presence: "present", hasSession: true, isHealthy: true, isStopped: false, report: undefined, ...change };
 }
 
 function report(generation: number, servingReleaseId: string, states: Record<string, string>): NodeReport {
@@ -183,5 +189,37 @@ describe("the machines of an app that serves", () => {
     expect(error).toMatchObject({ effect: "announceFailed", status: { state: "Error" } });
     const again = planHosting({ ...running, status: { hosting: error.status } }, facts({ nodes: [node("n1")] }));
     expect(again.status).toMatchObject({ state: "Running", error: null, unhealthySince: null });
+  });
+});
+
+describe("an app that is stopped", () => {
+  const off = app({ state: "Running", servingId: "new", readyIds: ["n1"], delivery: first }, "new", 1, {
+    power: "off",
+  });
+
+  test("loses its routes and is delivered as stopped, then is Stopped once its machines report it", () => {
+    const { status, event } = planHosting(off, facts({ nodes: [node("n1", { report: report(1, "new", {}) })] }));
+    expect(status).toMatchObject({ readyIds: [], delivery: { generation: 2, isStopped: true }, unhealthySince: null });
+    expect(event).toBeUndefined();
+    const stopping = app({ ...status }, "new", 1, { power: "off" });
+    const stopped = node("n1", { isHealthy: false, isStopped: true, report: report(2, "new", {}) });
+    expect(planHosting(stopping, facts({ nodes: [stopped] }))).toMatchObject({
+      event: "stopped",
+      status: { state: "Stopped", delivery: { generation: 2 } },
+    });
+  });
+
+  test("is Running again once all machines serve after its start", () => {
+    const stopped = { ...first, generation: 2, isStopped: true as const };
+    const starting = app({ state: "Provisioning", servingId: "new", readyIds: [], delivery: stopped });
+    const idle = node("n1", { isHealthy: false, isStopped: true, report: report(2, "new", {}) });
+    const deploying = planHosting(starting, facts({ nodes: [idle] }));
+    expect(deploying.status).toMatchObject({ state: "Deploying", delivery: { generation: 3 } });
+    expect(planHosting(app({ ...deploying.status }), facts({ nodes: [idle] })).event).toBeUndefined();
+    const serving = node("n1", { report: report(3, "new", { new: "ready" }) });
+    expect(planHosting(app({ ...deploying.status }), facts({ nodes: [serving] }))).toMatchObject({
+      event: "deployed",
+      status: { state: "Running", readyIds: ["n1"] },
+    });
   });
 });

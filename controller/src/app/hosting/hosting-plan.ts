@@ -1,5 +1,5 @@
 import { next } from "@holdfast/common/machine.ts";
-import { withEndpoints } from "./delivery-endpoints.ts";
+import { completeDelivery } from "./delivery-endpoints.ts";
 import {
   type Delivery,
   type DeploymentResult,
@@ -19,6 +19,8 @@ export interface ObservedNode {
   readonly hasSession: boolean;
   /** True if the release that serves on it is healthy. */
   readonly isHealthy: boolean;
+  /** True if it runs no release, as it was requested. */
+  readonly isStopped: boolean;
   /** Undefined if it has not reported yet. */
   readonly report: NodeReport | undefined;
 }
@@ -58,7 +60,8 @@ const unhealthyAfterMs = 60_000;
 export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): HostingPlan {
   const { hosting } = status;
   const { nodes, failure, desired, now } = facts;
-  const { replicas, deploymentId } = spec.hosting;
+  const { replicas, deploymentId, power } = spec.hosting;
+  const isOff = power === "off";
   const remaining = nodes.filter(({ presence }) => presence === "present");
   const created = facts.newIds.slice(0, Math.max(0, replicas - remaining.length));
   const serving = remaining.filter(({ report }) => hosting.servingId !== null && servesOn(report, hosting.servingId));
@@ -97,21 +100,29 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
   const isAwaited = delivered.result?.kind === "serves" && !isPublished;
   const result = failed ?? (isAwaited ? undefined : delivered.result);
   const isHealthy = nodes.some((node) => node.isHealthy);
-  const unhealthySince = isHealthy || hosting.servingId === null ? null : (hosting.unhealthySince ?? now);
+  const unhealthySince = isOff || isHealthy || hosting.servingId === null ? null : (hosting.unhealthySince ?? now);
   const changed: HostingStatus = {
     ...hosting,
     nodeIds,
+    // Clients are refused before the machines stop.
     readyIds: nodeIds.filter((id) => {
+      if (isOff) return false;
       const report = nodes.find((node) => node.id === id)?.report;
       return report === undefined ? hosting.readyIds.includes(id) : (report.app?.servingReleaseId ?? "") !== "";
     }),
     isPublished,
-    delivery: withEndpoints(hosting.delivery, delivered.delivery, facts.endpoints),
+    delivery: completeDelivery(hosting.delivery, delivered.delivery, { targets: facts.endpoints, isStopped: isOff }),
     unhealthySince,
     ...(result?.kind === "serves" && { servingId: deploymentId, failedId: null }),
     ...(result?.kind === "failed" && { failedId: deploymentId }),
   };
-  const event = eventOf(changed, { isReady, isHealthy, result, now });
+  const generation = changed.delivery?.generation;
+  const isStopped =
+    isOff &&
+    remaining.every((node) => generation === undefined || (node.isStopped && node.report?.generation === generation));
+  const isServed =
+    isReady && !isOff && remaining.every((node) => node.isHealthy && servesOn(node.report, changed.servingId ?? ""));
+  const event = eventOf(changed, { isReady, isHealthy, isOff, isStopped, isServed, result, now });
   const row = event && next(hostingLifecycle, hosting.state, event);
   const state = row?.[2] ?? hosting.state;
   const reason = result?.kind === "failed" ? result.reason : "No machine of the app is healthy.";
@@ -139,11 +150,16 @@ function eventOf(
   facts: {
     readonly isReady: boolean;
     readonly isHealthy: boolean;
+    readonly isOff: boolean;
+    /** True if all machines have stopped. */
+    readonly isStopped: boolean;
+    /** True if the last deployment that succeeded is healthy on all machines. */
+    readonly isServed: boolean;
     readonly result: DeploymentResult | undefined;
     readonly now: number;
   },
 ): HostingEvent | undefined {
-  const { isReady, isHealthy, result, now } = facts;
+  const { isReady, isHealthy, isOff, isStopped, isServed, result, now } = facts;
   switch (state) {
     case "Pending":
       return nodeIds.length > 0 ? "machinesCreated" : undefined;
@@ -151,11 +167,15 @@ function eventOf(
       if (result?.kind === "failed") return "deploymentFailed";
       return isReady ? "machinesReady" : undefined;
     case "Deploying":
-      if (result === undefined) return undefined;
+      if (result === undefined) return isServed ? "deployed" : undefined;
       return result.kind === "failed" ? "deploymentFailed" : "deployed";
+    case "Stopped":
+      return undefined;
     case "Running":
+      if (isOff) return isStopped ? "stopped" : undefined;
       return unhealthySince !== null && now - unhealthySince >= unhealthyAfterMs ? "becameUnhealthy" : undefined;
     case "Error":
+      if (isOff) return isStopped ? "stopped" : undefined;
       return servingId !== null && isHealthy ? "becameHealthy" : undefined;
   }
 }

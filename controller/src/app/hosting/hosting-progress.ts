@@ -40,6 +40,7 @@ function hostingProgress(
   const states = present.map(
     ({ report }) => report?.app?.releases.find((each) => each.id === deploymentId)?.state ?? "pulling",
   );
+  if (status.delivery?.isStopped === true) return { step: "StopRelease", progressPct: 50, mark };
   const isServed = present.every(({ report }) => report?.app?.servingReleaseId === deploymentId);
   const progressPct = Math.min(...states.map((state) => percentOf.get(state) ?? 40));
   const step =
@@ -57,14 +58,30 @@ function hostingProgress(
 export function operationAfter(
   operation: OperationObject,
   app: HostedApp,
-  round: { readonly plan: HostingPlan; readonly nodes: readonly ObservedNode[]; readonly image: DeploymentImage },
+  round: {
+    readonly plan: HostingPlan;
+    readonly nodes: readonly ObservedNode[];
+    readonly image: DeploymentImage;
+    /** Reason of an operation without progress for too long; undefined while it has time. */
+    readonly overdue: string | undefined;
+  },
   now: number,
 ): OperationObject {
   if (isFinished(operation)) return operation;
   const { plan, nodes, image } = round;
-  const { result } = plan;
-  if (result?.kind === "serves") return completed(operation, now);
-  if (result?.kind === "failed")
+  const { result, status } = plan;
+  const { replicas } = app.spec.hosting;
+  const ends: Readonly<Record<string, boolean>> = {
+    stop: status.state === "Stopped",
+    start: status.state === "Running",
+    scale: status.nodeIds.length === replicas && status.readyIds.length === replicas,
+  };
+  const isOver = ends[operation.spec.type];
+  if (isOver === true) return completed(operation, now);
+  if (isOver === false && round.overdue !== undefined)
+    return failed(operation, { code: "not_in_time", message: round.overdue.slice(0, lineMax) }, now);
+  if (isOver === undefined && result?.kind === "serves") return completed(operation, now);
+  if (isOver === undefined && result?.kind === "failed")
     return failed(operation, { code: "deploy_failed", message: result.reason.slice(0, lineMax) }, now);
   const progress = hostingProgress(app.spec.hosting.deploymentId, plan, nodes, image.digest !== null);
   return progressed(operation, { ...progress, ...(image.delay !== "" && { obstacle: image.delay }) }, now);

@@ -127,17 +127,18 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     const nodes = object.status.hosting.nodeIds.map(observe);
     const { isPublished, readyIds } = object.status.hosting;
     const isAwaited = !isPublished && readyIds.length > 0;
+    const overdue = isOverdue(operation?.object) ? (reasonOf(nodes) ?? notInTime) : undefined;
     const plan = planHosting(object, {
       now: clock.now(),
       newIds: Array.from({ length: object.spec.hosting.replicas }, () => deps.newId()),
       nodes,
       desired: { isFailed: deployment.object.status.state === "failed", hasDigest: image.digest !== null },
-      failure: image.failure ?? (isOverdue(operation?.object) ? (reasonOf(nodes) ?? notInTime) : undefined),
+      failure: image.failure ?? overdue,
       endpoints: deps.attached.endpointsOf(object),
       isReachable: isAwaited && (await deps.ingress.isReachable(object, signal)),
     });
     const unit = begin();
-    const isChanged = record(unit, { app, deployment, operation, plan, image, nodes });
+    const isChanged = record(unit, { app, deployment, operation, plan, image, nodes, overdue });
     if (isChanged) return commit(unit, signal);
     deliver(object);
     if (isAwaited) return again(publishMs, "its name is published");
@@ -161,6 +162,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       readonly plan: HostingPlan;
       readonly image: DeploymentImage;
       readonly nodes: readonly ObservedNode[];
+      readonly overdue: string | undefined;
     },
   ): boolean {
     const { app, deployment, operation, plan } = round;
@@ -242,6 +244,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     if (!wasDone && result?.kind === "serves") unit.event(hostingEvent("app.deployed", app, about));
     if (!wasDone && result?.kind === "failed")
       unit.event(hostingEvent("app.deploy_failed", app, { ...about, reason: result.reason.slice(0, lineMax) }));
+    if (plan.effect === "announceStopped") unit.event(hostingEvent("app.stopped", app, {}));
     if (plan.effect === "announceFailed")
       unit.event(hostingEvent("app.failed", app, { reason: (app.status.hosting.error ?? "").slice(0, lineMax) }));
   }

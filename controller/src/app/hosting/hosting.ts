@@ -16,6 +16,8 @@ export interface HostingSpec {
   readonly deploymentId: string;
   /** Number of the newest deployment. */
   readonly deploymentNumber: number;
+  /** Absent: on. Off: the machines remain, and run no release. */
+  readonly power?: "off";
 }
 
 export interface HostingStatus {

@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/app_deployment.proto.
  */
 export const file_holdfast_v1_app_deployment: GenFile = /*@__PURE__*/
-  fileDesc("CiBob2xkZmFzdC92MS9hcHBfZGVwbG95bWVudC5wcm90bxILaG9sZGZhc3QudjEi7QIKDUFwcERlcGxveW1lbnQSEgoCaWQYASABKAlCBrK7GAJIARIOCgZudW1iZXIYAiABKAUSMAoGc3RhdHVzGAMgASgOMiAuaG9sZGZhc3QudjEuQXBwRGVwbG95bWVudFN0YXR1cxIfCglpbWFnZV9yZWYYBCABKAlCDLK7GAgqBnNob3A6MRIZCgxpbWFnZV9kaWdlc3QYBSABKAlIAIgBARIOCgZzZXJ2ZXMYBiABKAgSEwoGcmVhc29uGAcgASgJSAGIAQESLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoLZmluaXNoZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQE6E7q7GA8KDUFwcERlcGxveW1lbnRCDwoNX2ltYWdlX2RpZ2VzdEIJCgdfcmVhc29uQg4KDF9maW5pc2hlZF9hdCI0ChlMaXN0QXBwRGVwbG95bWVudHNSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCJXCg5BcHBEZXBsb3ltZW50cxIvCgtkZXBsb3ltZW50cxgBIAMoCzIaLmhvbGRmYXN0LnYxLkFwcERlcGxveW1lbnQ6FLq7GBAKDkFwcERlcGxveW1lbnRzImYKElJvbGxCYWNrQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASJQoNZGVwbG95bWVudF9pZBgCIAEoCUIJukgGcgQQARhASACIAQFCEAoOX2RlcGxveW1lbnRfaWQixgEKB0FwcE5vZGUSEgoCaWQYASABKAlCBrK7GAJIARIqCgZzdGF0dXMYAiABKA4yGi5ob2xkZmFzdC52MS5BcHBOb2RlU3RhdHVzEgwKBHpvbmUYAyABKAkSIgoNZGVwbG95bWVudF9pZBgEIAEoCUIGsrsYAkgBSACIAQESGAoLYWdlbnRfYnVpbGQYBSABKAlIAYgBAToNursYCQoHQXBwTm9kZUIQCg5fZGVwbG95bWVudF9pZEIOCgxfYWdlbnRfYnVpbGQiLgoTTGlzdEFwcE5vZGVzUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAiPwoIQXBwTm9kZXMSIwoFbm9kZXMYASADKAsyFC5ob2xkZmFzdC52MS5BcHBOb2RlOg66uxgKCghBcHBOb2RlcyrwAQoTQXBwRGVwbG95bWVudFN0YXR1cxIlCiFBUFBfREVQTE9ZTUVOVF9TVEFUVVNfVU5TUEVDSUZJRUQQABIzCh9BUFBfREVQTE9ZTUVOVF9TVEFUVVNfREVQTE9ZSU5HEAEaDrI+CwoJZGVwbG95aW5nEjMKH0FQUF9ERVBMT1lNRU5UX1NUQVRVU19TVUNDRUVERUQQAhoOsj4LCglzdWNjZWVkZWQSLQocQVBQX0RFUExPWU1FTlRfU1RBVFVTX0ZBSUxFRBADGguyPggKBmZhaWxlZBoZwrsYFQoTQXBwRGVwbG95bWVudFN0YXR1cyrQAQoNQXBwTm9kZVN0YXR1cxIfChtBUFBfTk9ERV9TVEFUVVNfVU5TUEVDSUZJRUQQABIrChhBUFBfTk9ERV9TVEFUVVNfU1RBUlRJTkcQARoNsj4KCghTdGFydGluZxIpChdBUFBfTk9ERV9TVEFUVVNfUlVOTklORxACGgyyPgkKB1J1bm5pbmcSMQobQVBQX05PREVfU1RBVFVTX1VOUkVBQ0hBQkxFEAMaELI+DQoLVW5yZWFjaGFibGUaE8K7GA8KDUFwcE5vZGVTdGF0dXMywAQKFEFwcERlcGxveW1lbnRTZXJ2aWNlEq4BChJMaXN0QXBwRGVwbG95bWVudHMSJi5ob2xkZmFzdC52MS5MaXN0QXBwRGVwbG95bWVudHNSZXF1ZXN0GhsuaG9sZGZhc3QudjEuQXBwRGVwbG95bWVudHMiU6q7GCUSCWFwcHM6cmVhZDgBWhZBcHBNZXRob2RzLmRlcGxveW1lbnRzgtPkkwIkEiIvYXBwLXNlcnZpY2VzL3thcHBfaWR9L2RlcGxveW1lbnRzEuMBCgtSb2xsQmFja0FwcBIfLmhvbGRmYXN0LnYxLlJvbGxCYWNrQXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCKgAaq7GHIIygESCmFwcHM6d3JpdGUyEi9hcHAtc2VydmljZXMve2lkfVoTQXBwTWV0aG9kcy5yb2xsQmFja2I4eyJkZXBsb3ltZW50X2lkIjoiMDE5YTJmNWUtN2MxYS03ZDNlLTlhNTYtM2YwYjhjMmQ0ZTYxIn2C0+STAiQ6ASoiHy9hcHAtc2VydmljZXMve2FwcF9pZH0vcm9sbGJhY2sSkAEKDExpc3RBcHBOb2RlcxIgLmhvbGRmYXN0LnYxLkxpc3RBcHBOb2Rlc1JlcXVlc3QaFS5ob2xkZmFzdC52MS5BcHBOb2RlcyJHqrsYHxIJYXBwczpyZWFkOAFaEEFwcE1ldGhvZHMubm9kZXOC0+STAh4SHC9hcHAtc2VydmljZXMve2FwcF9pZH0vbm9kZXNiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_app, file_holdfast_v1_options]);
+  fileDesc("CiBob2xkZmFzdC92MS9hcHBfZGVwbG95bWVudC5wcm90bxILaG9sZGZhc3QudjEi7QIKDUFwcERlcGxveW1lbnQSEgoCaWQYASABKAlCBrK7GAJIARIOCgZudW1iZXIYAiABKAUSMAoGc3RhdHVzGAMgASgOMiAuaG9sZGZhc3QudjEuQXBwRGVwbG95bWVudFN0YXR1cxIfCglpbWFnZV9yZWYYBCABKAlCDLK7GAgqBnNob3A6MRIZCgxpbWFnZV9kaWdlc3QYBSABKAlIAIgBARIOCgZzZXJ2ZXMYBiABKAgSEwoGcmVhc29uGAcgASgJSAGIAQESLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoLZmluaXNoZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQE6E7q7GA8KDUFwcERlcGxveW1lbnRCDwoNX2ltYWdlX2RpZ2VzdEIJCgdfcmVhc29uQg4KDF9maW5pc2hlZF9hdCI0ChlMaXN0QXBwRGVwbG95bWVudHNSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCJXCg5BcHBEZXBsb3ltZW50cxIvCgtkZXBsb3ltZW50cxgBIAMoCzIaLmhvbGRmYXN0LnYxLkFwcERlcGxveW1lbnQ6FLq7GBAKDkFwcERlcGxveW1lbnRzImYKElJvbGxCYWNrQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASJQoNZGVwbG95bWVudF9pZBgCIAEoCUIJukgGcgQQARhASACIAQFCEAoOX2RlcGxveW1lbnRfaWQiKQoOU3RvcEFwcFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAIioKD1N0YXJ0QXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAiLAoRUmVzdGFydEFwcFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAIsYBCgdBcHBOb2RlEhIKAmlkGAEgASgJQgayuxgCSAESKgoGc3RhdHVzGAIgASgOMhouaG9sZGZhc3QudjEuQXBwTm9kZVN0YXR1cxIMCgR6b25lGAMgASgJEiIKDWRlcGxveW1lbnRfaWQYBCABKAlCBrK7GAJIAUgAiAEBEhgKC2FnZW50X2J1aWxkGAUgASgJSAGIAQE6Dbq7GAkKB0FwcE5vZGVCEAoOX2RlcGxveW1lbnRfaWRCDgoMX2FnZW50X2J1aWxkIi4KE0xpc3RBcHBOb2Rlc1JlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAIj8KCEFwcE5vZGVzEiMKBW5vZGVzGAEgAygLMhQuaG9sZGZhc3QudjEuQXBwTm9kZToOursYCgoIQXBwTm9kZXMq8AEKE0FwcERlcGxveW1lbnRTdGF0dXMSJQohQVBQX0RFUExPWU1FTlRfU1RBVFVTX1VOU1BFQ0lGSUVEEAASMwofQVBQX0RFUExPWU1FTlRfU1RBVFVTX0RFUExPWUlORxABGg6yPgsKCWRlcGxveWluZxIzCh9BUFBfREVQTE9ZTUVOVF9TVEFUVVNfU1VDQ0VFREVEEAIaDrI+CwoJc3VjY2VlZGVkEi0KHEFQUF9ERVBMT1lNRU5UX1NUQVRVU19GQUlMRUQQAxoLsj4ICgZmYWlsZWQaGcK7GBUKE0FwcERlcGxveW1lbnRTdGF0dXMq0AEKDUFwcE5vZGVTdGF0dXMSHwobQVBQX05PREVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASKwoYQVBQX05PREVfU1RBVFVTX1NUQVJUSU5HEAEaDbI+CgoIU3RhcnRpbmcSKQoXQVBQX05PREVfU1RBVFVTX1JVTk5JTkcQAhoMsj4JCgdSdW5uaW5nEjEKG0FQUF9OT0RFX1NUQVRVU19VTlJFQUNIQUJMRRADGhCyPg0KC1VucmVhY2hhYmxlGhPCuxgPCg1BcHBOb2RlU3RhdHVzMqEIChRBcHBEZXBsb3ltZW50U2VydmljZRKuAQoSTGlzdEFwcERlcGxveW1lbnRzEiYuaG9sZGZhc3QudjEuTGlzdEFwcERlcGxveW1lbnRzUmVxdWVzdBobLmhvbGRmYXN0LnYxLkFwcERlcGxveW1lbnRzIlOquxglEglhcHBzOnJlYWQ4AVoWQXBwTWV0aG9kcy5kZXBsb3ltZW50c4LT5JMCJBIiL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9kZXBsb3ltZW50cxLjAQoLUm9sbEJhY2tBcHASHy5ob2xkZmFzdC52MS5Sb2xsQmFja0FwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAioAGquxhyCMoBEgphcHBzOndyaXRlMhIvYXBwLXNlcnZpY2VzL3tpZH1aE0FwcE1ldGhvZHMucm9sbEJhY2tiOHsiZGVwbG95bWVudF9pZCI6IjAxOWEyZjVlLTdjMWEtN2QzZS05YTU2LTNmMGI4YzJkNGU2MSJ9gtPkkwIkOgEqIh8vYXBwLXNlcnZpY2VzL3thcHBfaWR9L3JvbGxiYWNrEpgBCgdTdG9wQXBwEhsuaG9sZGZhc3QudjEuU3RvcEFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiXqq7GDQIygESCmFwcHM6d3JpdGUyEi9hcHAtc2VydmljZXMve2lkfVoPQXBwTWV0aG9kcy5zdG9wgtPkkwIgOgEqIhsvYXBwLXNlcnZpY2VzL3thcHBfaWR9L3N0b3ASnAEKCFN0YXJ0QXBwEhwuaG9sZGZhc3QudjEuU3RhcnRBcHBSZXF1ZXN0GhAuaG9sZGZhc3QudjEuQXBwImCquxg1CMoBEgphcHBzOndyaXRlMhIvYXBwLXNlcnZpY2VzL3tpZH1aEEFwcE1ldGhvZHMuc3RhcnSC0+STAiE6ASoiHC9hcHAtc2VydmljZXMve2FwcF9pZH0vc3RhcnQSpAEKClJlc3RhcnRBcHASHi5ob2xkZmFzdC52MS5SZXN0YXJ0QXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCJkqrsYNwjKARIKYXBwczp3cml0ZTISL2FwcC1zZXJ2aWNlcy97aWR9WhJBcHBNZXRob2RzLnJlc3RhcnSC0+STAiM6ASoiHi9hcHAtc2VydmljZXMve2FwcF9pZH0vcmVzdGFydBKQAQoMTGlzdEFwcE5vZGVzEiAuaG9sZGZhc3QudjEuTGlzdEFwcE5vZGVzUmVxdWVzdBoVLmhvbGRmYXN0LnYxLkFwcE5vZGVzIkequxgfEglhcHBzOnJlYWQ4AVoQQXBwTWV0aG9kcy5ub2Rlc4LT5JMCHhIcL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9ub2Rlc2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_app, file_holdfast_v1_options]);
 
 /**
  * An image of a hosted app with its settings.
@@ -249,6 +249,87 @@ export const RollBackAppRequestSchema: GenMessage<RollBackAppRequest, {jsonType:
   messageDesc(file_holdfast_v1_app_deployment, 3);
 
 /**
+ * @generated from message holdfast.v1.StopAppRequest
+ */
+export type StopAppRequest = Message<"holdfast.v1.StopAppRequest"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.StopAppRequest
+ */
+export type StopAppRequestJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.StopAppRequest.
+ * Use `create(StopAppRequestSchema)` to create a new message.
+ */
+export const StopAppRequestSchema: GenMessage<StopAppRequest, {jsonType: StopAppRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app_deployment, 4);
+
+/**
+ * @generated from message holdfast.v1.StartAppRequest
+ */
+export type StartAppRequest = Message<"holdfast.v1.StartAppRequest"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.StartAppRequest
+ */
+export type StartAppRequestJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.StartAppRequest.
+ * Use `create(StartAppRequestSchema)` to create a new message.
+ */
+export const StartAppRequestSchema: GenMessage<StartAppRequest, {jsonType: StartAppRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app_deployment, 5);
+
+/**
+ * @generated from message holdfast.v1.RestartAppRequest
+ */
+export type RestartAppRequest = Message<"holdfast.v1.RestartAppRequest"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.RestartAppRequest
+ */
+export type RestartAppRequestJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.RestartAppRequest.
+ * Use `create(RestartAppRequestSchema)` to create a new message.
+ */
+export const RestartAppRequestSchema: GenMessage<RestartAppRequest, {jsonType: RestartAppRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app_deployment, 6);
+
+/**
  * A machine of a hosted app.
  *
  * @generated from message holdfast.v1.AppNode
@@ -325,7 +406,7 @@ export type AppNodeJson = {
  * Use `create(AppNodeSchema)` to create a new message.
  */
 export const AppNodeSchema: GenMessage<AppNode, {jsonType: AppNodeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 4);
+  messageDesc(file_holdfast_v1_app_deployment, 7);
 
 /**
  * @generated from message holdfast.v1.ListAppNodesRequest
@@ -352,7 +433,7 @@ export type ListAppNodesRequestJson = {
  * Use `create(ListAppNodesRequestSchema)` to create a new message.
  */
 export const ListAppNodesRequestSchema: GenMessage<ListAppNodesRequest, {jsonType: ListAppNodesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 5);
+  messageDesc(file_holdfast_v1_app_deployment, 8);
 
 /**
  * @generated from message holdfast.v1.AppNodes
@@ -379,7 +460,7 @@ export type AppNodesJson = {
  * Use `create(AppNodesSchema)` to create a new message.
  */
 export const AppNodesSchema: GenMessage<AppNodes, {jsonType: AppNodesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 6);
+  messageDesc(file_holdfast_v1_app_deployment, 9);
 
 /**
  * @generated from enum holdfast.v1.AppDeploymentStatus
@@ -491,6 +572,36 @@ export const AppDeploymentService: GenService<{
   rollBackApp: {
     methodKind: "unary";
     input: typeof RollBackAppRequestSchema;
+    output: typeof AppSchema;
+  },
+  /**
+   * Stops the programs of a hosted app: clients get 503. Its machines and its name remain.
+   *
+   * @generated from rpc holdfast.v1.AppDeploymentService.StopApp
+   */
+  stopApp: {
+    methodKind: "unary";
+    input: typeof StopAppRequestSchema;
+    output: typeof AppSchema;
+  },
+  /**
+   * Starts a stopped app with the deployment that it had.
+   *
+   * @generated from rpc holdfast.v1.AppDeploymentService.StartApp
+   */
+  startApp: {
+    methodKind: "unary";
+    input: typeof StartAppRequestSchema;
+    output: typeof AppSchema;
+  },
+  /**
+   * Deploys the current deployment again, without a failed request.
+   *
+   * @generated from rpc holdfast.v1.AppDeploymentService.RestartApp
+   */
+  restartApp: {
+    methodKind: "unary";
+    input: typeof RestartAppRequestSchema;
     output: typeof AppSchema;
   },
   /**

@@ -42,7 +42,7 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
    * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
    * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
    * "update_user", "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup",
-   * "verify_backup" or "drill". For the app: "deploy".
+   * "verify_backup" or "drill". For the app: "deploy" or "scale".
    *
    * @generated from field: string type = 3;
    */
@@ -132,7 +132,7 @@ export type OperationJson = {
    * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
    * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
    * "update_user", "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup",
-   * "verify_backup" or "drill". For the app: "deploy".
+   * "verify_backup" or "drill". For the app: "deploy" or "scale".
    *
    * @generated from field: string type = 3;
    */
