@@ -659,6 +659,21 @@ export interface EventData {
     /** The reason. */
     readonly reason: string;
   };
+  /** Emitted when an app's health has a new status. */
+  readonly "app.health_changed": {
+    /** Id of the app. */
+    readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
+    /** Status of the app after the event. */
+    readonly status: string;
+    /** `healthy`, `degraded`, `unhealthy` or `unknown`: the status before. */
+    readonly from: string;
+    /** The new status. */
+    readonly to: string;
+    /** The reason. */
+    readonly reason: string;
+  };
   /** Emitted when an app was stopped by a request. */
   readonly "app.stopped": {
     /** Id of the app. */

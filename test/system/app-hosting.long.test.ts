@@ -199,6 +199,20 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(nodes).toMatchObject([{ status: "Running", deployment_id: deployments[0]?.id }]);
   }, 300_000);
 
+  test("its logs, health, metrics and events are below its path", async () => {
+    const view = async <T>(path: string) =>
+      expectStatus(await platform.rest.get<T>(`/app-services/${id}/${path}`), 200).json;
+    const { lines } = await view<{ lines: { message: string }[] }>("logs");
+    expect(lines.map(({ message }) => message)).toContain("release first listens");
+    expect(await view("health")).toMatchObject({ status: "healthy" });
+    const series = async () =>
+      (await view<{ series: { points: unknown[] }[] }>("metrics?metric=cpu")).series[0]?.points;
+    await waitUntil("it has samples", async () => ((await series()) ?? []).length > 0, { withinMs });
+    const { events } = await view<{ events: { event_type: string }[] }>("events");
+    expect(events.map(({ event_type: type }) => type)).toContain("app.deployed");
+    expect((await platform.rest.get(`/files-services/${id}/health`)).status).toBe(404);
+  }, 300_000);
+
   const post = async (verb: string) =>
     expectStatus(await platform.rest.post<App>(`/app-services/${id}/${verb}`, {}), 202).json;
 

@@ -3,6 +3,7 @@ import { Option } from "commander";
 import { appOf, monitoredOf } from "../lookup.ts";
 import type { CliCommand } from "../command.ts";
 import { omitUndefined, take } from "../flag-values.ts";
+import { addAppViews } from "./app-views.ts";
 import { addAppHosting, appColumns, appView } from "./app-hosting.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
@@ -26,6 +27,7 @@ export function addApps(apps: CliCommand): void {
     .does(async ({ client, output }) => output.list((await take(client.apps.list())).map(appView), listColumns));
 
   addAppHosting(apps);
+  addAppViews(apps);
 
   apps
     .command("get <app>")

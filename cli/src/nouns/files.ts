@@ -92,7 +92,7 @@ export function addFiles(files: CliCommand): void {
     .description("show the newest lines of the server's log, oldest first")
     .example("files logs media --level warning")
     .example("files logs media --since 30m --grep internal");
-  withLogs(logs, async (context, name) => ({ id: (await filesOf(context, name)).id, labels: new Map() }));
+  withLogs(logs, filesOf);
 
   addUpdate(files);
   addVerb(files, "start", "Running", "start a stopped files service");

@@ -1,4 +1,4 @@
-import type { ManagedService, MetricSeries, Metrics } from "@holdfast/sdk/responses.ts";
+import type { MetricSeries, Metrics } from "@holdfast/sdk/responses.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Option } from "commander";
 import type { MetricPeriod, MetricResolution } from "@holdfast/sdk/requests.ts";
@@ -8,7 +8,7 @@ import type { Context } from "../context.ts";
 import { omitUndefined, collect } from "../flag-values.ts";
 import { monitoredOf } from "../lookup.ts";
 
-interface MetricFlags {
+export interface MetricFlags {
   readonly metric?: readonly string[];
   readonly period: MetricPeriod;
   readonly resolution?: MetricResolution;
@@ -23,39 +23,52 @@ const pollIntervalMs = 5_000;
 const height = 4;
 const maxColumns = 120;
 
-export function addMetrics(metrics: CliCommand): void {
-  metrics
-    .argument("<service>")
+/** Adds the argument and the flags of charts. */
+export function withMetricFlags(command: CliCommand): CliCommand {
+  return command
     .argument("[metrics...]", "metrics; all by default")
-    .addOption(new Option("--metric <metric>", "a metric (repeatable)").argParser(collect).hideHelp())
     .addOption(new Option("--period <period>", "period up to now").choices(Object.keys(periods)).default("1h"))
     .addOption(new Option("--resolution <time>", "interval of one point").choices(Object.keys(stepsS)))
     .option("--node <id>", "only metrics of this node (repeatable)", collect)
     .option("--table", "print a row for each point instead of a chart")
-    .option("--watch", "redraw every 5 seconds, until Ctrl-C")
+    .option("--watch", "redraw every 5 seconds, until Ctrl-C");
+}
+
+export function addMetrics(metrics: CliCommand): void {
+  withMetricFlags(metrics.argument("<service>"))
+    .addOption(new Option("--metric <metric>", "a metric (repeatable)").argParser(collect).hideHelp())
     .example("metrics orders")
     .example("metrics orders cpu memory --period 24h --watch")
     .example("metrics orders disk_iops --output json")
     .does(async (context, name: string, named: readonly string[], flags: MetricFlags) => {
-      const service = await monitoredOf(context, name);
-      const selected = [...named, ...(flags.metric ?? [])];
-      const metric = selected.length === 0 ? await collectedOf(context, service) : selected;
-      const { period, resolution, node } = flags;
-      const query = { metric, period, ...omitUndefined({ resolution, node_id: node }) };
-      const fetchMetrics = () => context.client.metrics.get(service.id, query, { signal: context.signal });
-      for (;;) {
-        const metrics = await fetchMetrics();
-        if (flags.watch === true) context.output.clear();
-        if (flags.table === true) showTable(context, metrics);
-        else show(context, metrics, periods[period]);
-        if (flags.watch !== true) return;
-        await sleep(pollIntervalMs, undefined, { signal: context.signal });
-      }
+      const { id, database_type: engine } = await monitoredOf(context, name);
+      await showMetrics(context, { id, engine }, [...named, ...(flags.metric ?? [])], flags);
     });
 }
 
+/** Shows the selected metrics of a service or an app; all of its engine if none is selected. */
+export async function showMetrics(
+  context: Context,
+  { id, engine }: { readonly id: string; readonly engine: string },
+  selected: readonly string[],
+  flags: MetricFlags,
+): Promise<void> {
+  const metric = selected.length === 0 ? await collectedOf(context, engine) : selected;
+  const { period, resolution, node } = flags;
+  const query = { metric, period, ...omitUndefined({ resolution, node_id: node }) };
+  const fetchMetrics = () => context.client.metrics.get(id, query, { signal: context.signal });
+  for (;;) {
+    const metrics = await fetchMetrics();
+    if (flags.watch === true) context.output.clear();
+    if (flags.table === true) showTable(context, metrics);
+    else show(context, metrics, periods[period]);
+    if (flags.watch !== true) return;
+    await sleep(pollIntervalMs, undefined, { signal: context.signal });
+  }
+}
+
 /** All metrics of the service's engine. */
-async function collectedOf({ client }: Context, { database_type: engine }: ManagedService): Promise<string[]> {
+async function collectedOf({ client }: Context, engine: string): Promise<string[]> {
   const { metrics } = await client.catalog();
   const available = metrics.filter(({ engines }) => engines.length === 0 || engines.includes(engine));
   return available.filter(({ source }) => source !== null).map(({ name }) => name);

@@ -19,17 +19,17 @@ interface LogFlags {
   readonly follow?: boolean;
 }
 
-/** A service whose log is shown, and the names of its nodes by id. */
-interface LoggedService {
+/** A service or an app whose log is shown. */
+interface LogOwner {
   readonly id: string;
-  readonly labels: ReadonlyMap<string, string>;
+  /** Names of its nodes by id; a node without one is shown by its id. */
+  readonly labels?: ReadonlyMap<string, string>;
+  /** The id of a node of the flag --node; the flag has ids by default. */
+  nodeId?(node: string): Promise<string>;
 }
 
 /** Flags and action of the command `logs` of a noun. */
-export function withLogs(
-  command: CliCommand,
-  find: (context: Context, name: string) => Promise<LoggedService>,
-): CliCommand {
+export function withLogs(command: CliCommand, find: (context: Context, name: string) => Promise<LogOwner>): CliCommand {
   return command
     .option("--since <time>", "only lines since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
     .option("--grep <text>", "only lines that contain this text, in upper or lower case")
@@ -50,7 +50,7 @@ export function addServiceViews(services: CliCommand): void {
     .example("services logs orders --since 30m --grep deadlock");
   withLogs(logs, async (context, name) => {
     const id = await context.serviceId(name);
-    return { id, labels: await nodeLabels(context, id) };
+    return { id, labels: await nodeLabels(context, id), nodeId: (node) => nodeIdOf(context, id, node) };
   });
 
   withEventFlags(services.command("events <service>"))
@@ -83,16 +83,15 @@ const maxPageSize = 200;
 
 /** Shows the newest lines, or all since a time, then with --follow each new one. */
 async function showLogs(
-  context: Context,
-  { id, labels }: LoggedService,
+  { client, output, signal }: Context,
+  { id, labels, nodeId: nodeIdOfFlag }: LogOwner,
   { since, level, limit, node, grep, follow }: LogFlags,
 ): Promise<void> {
-  const { client, output, signal } = context;
   const isAll = since !== undefined && limit === undefined;
-  const nodeId = node === undefined ? undefined : await nodeIdOf(context, id, node);
+  const nodeId = node === undefined ? undefined : ((await nodeIdOfFlag?.(node)) ?? node);
   const filter = omitUndefined({ since, level, node_id: nodeId, contains: grep, newest: isAll ? undefined : true });
   const page = { limit: isAll ? maxPageSize : (limit ?? 100), signal };
-  const show = (line: LogLine) => output.entry(line, textOf(line, labels.get(line.node_id)));
+  const show = (line: LogLine) => output.entry(line, textOf(line, labels?.get(line.node_id)));
   if (follow === true) {
     for await (const line of client.services.followLogs(id, filter, page)) show(line);
     return;

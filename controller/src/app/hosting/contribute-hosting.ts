@@ -9,6 +9,7 @@ import { operationSubjects } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import type { IngressSettings } from "../ingress/contribute-ingress.ts";
 import { frontPort } from "./hosting.ts";
+import { createAppMonitoring } from "./monitored-app.ts";
 
 /** Apps as owners of machines: their answers to drains and lost hosts, their rules for traffic, their operations. */
 export function contributeHosting({ collections }: Kernel, { ingressFrom }: IngressSettings): readonly Contribution[] {
@@ -20,7 +21,7 @@ export function contributeHosting({ collections }: Kernel, { ingressFrom }: Ingr
   ];
 }
 
-function createAppOwners(apps: Pick<Collection<AppObject>, "get">): OwnerKind {
+function createAppOwners(apps: Collection<AppObject>): OwnerKind {
   return {
     kind: appKind.name,
     noun: "app",
@@ -36,6 +37,7 @@ function createAppOwners(apps: Pick<Collection<AppObject>, "get">): OwnerKind {
       outcome: "moves",
       reason: hasOthers ? "Its other machine starts." : "Its app gets another machine, once a host has capacity.",
     }),
+    monitoring: createAppMonitoring(apps),
   };
 }
 

@@ -41,6 +41,16 @@ export const hostingEventDefinitions = {
     data: { ...data, ...reasonData },
     example: { ...example, status: "Error", reason },
   },
+  "app.health_changed": {
+    when: "an app's health has a new status",
+    data: {
+      ...data,
+      from: { type: "string", meaning: "`healthy`, `degraded`, `unhealthy` or `unknown`: the status before" },
+      to: { type: "string", meaning: "the new status" },
+      ...reasonData,
+    },
+    example: { ...example, from: "healthy", to: "degraded", reason: "1 of 2 machines serve." },
+  },
   "app.stopped": {
     when: "an app was stopped by a request",
     data,

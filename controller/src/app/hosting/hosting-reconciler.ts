@@ -30,6 +30,7 @@ import { supersededDeployments } from "./deployment-retention.ts";
 import { type HostedApp, isHosted } from "./hosted-app.ts";
 import { hostingEvent } from "./hosting-events.ts";
 import { lineMax } from "./hosting.ts";
+import { appHealth } from "./monitored-app.ts";
 import { type HostingPlan, type ObservedNode, planHosting } from "./hosting-plan.ts";
 import { operationAfter } from "./hosting-progress.ts";
 
@@ -217,6 +218,9 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       const after: HostedApp = { ...object, status: { hosting } };
       unit.update(appKind, app, after);
       announce(unit, after, deployment.object, plan, isDone);
+      const [from, to] = [appHealth(object), appHealth(after)];
+      if (from.status !== to.status)
+        unit.event(hostingEvent("app.health_changed", after, { from: from.status, to: to.status, reason: to.reason }));
       isChanged = true;
       if (plan.event !== undefined)
         log.info("app changed state", {
