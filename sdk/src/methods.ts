@@ -275,7 +275,9 @@ export class AppMethods extends ApiMethods {
 
   /**
    * Attaches a database of a PostgreSQL service, or a files service with a separate key, which also requires the scope
-   * files:write. The response has the variables of all attached files services, which no later call returns. 422
+   * files:write. The response has the variables of all attached files services, which no later call returns. To a
+   * hosted app also databases of other engines, each with a separate user, which requires the scope services:write, and
+   * other hosted apps: it is deployed again with their variables, by the operation in the response. 422
    * attachment_not_postgresql for another engine.
    */
   attach(appId: string, body: NewAttachment, options?: CallOptions): Promise<Attachment> {

@@ -367,6 +367,7 @@ export interface NewAppDomain {
 
 /** A database or a files service to be attached. */
 export interface NewAttachment {
+  /** Id of the service, or of another hosted app, which does not listen on port 80. */
   readonly service_id: string;
   /** Omitted: the service's default database. A files service has none. */
   readonly database_name?: string | undefined;

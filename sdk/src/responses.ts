@@ -300,10 +300,10 @@ export interface AppNodes {
   readonly nodes: readonly AppNode[];
 }
 
-/** A database or a files service that is attached to an app. */
+/** A database, a files service or another hosted app that is attached to an app. */
 export interface Attachment {
   readonly id: string;
-  /** The database type of the service, such as "postgresql", or "files". */
+  /** The database type of the service, such as "postgresql", or "files" or "app". */
   readonly kind: string;
   readonly service_id: string;
   /** Empty for a files service. */

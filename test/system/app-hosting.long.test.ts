@@ -277,6 +277,35 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     await createServices(platform).delete(service.id);
   }, 300_000);
 
+  test("an app reaches another one that is attached to it, and nothing of it otherwise", async () => {
+    const created = expectStatus(
+      await platform.rest.post<App>("/app-services", { name: "caller", image_ref: "shop:1" }),
+      202,
+    ).json;
+    expect(await ended(created)).toMatchObject({ status: "completed" });
+    const caller = expectStatus(await platform.rest.get<App>(`/app-services/${created.id}`), 200).json;
+    const ask = async (path: string) => {
+      const { text } = await requestTo({ url: caller.hosted?.url ?? "", path });
+      return JSON.parse(text) as string;
+    };
+    const attach = (body: object) => platform.rest.post<Attachment>(`/app-services/${created.id}/attachments`, body);
+    expect(await attach({ service_id: created.id })).toMatchObject({ status: 400 });
+    const attached = expectStatus(await attach({ service_id: id }), 201).json;
+    expect(attached).toMatchObject({ kind: "app", prefix: "SHOP", username: null });
+    expect(await ended(attached)).toMatchObject({ status: "completed" });
+    const [, shop = ""] = /^0 http:\/\/(\S+):8080\n$/.exec(await ask("/sh?script=echo%20$SHOP_URL")) ?? [];
+    expect(shop).toMatch(/^shop-[0-9a-f]{12}\.private\.apps\./);
+    expect(await ask(`/connect?host=${shop}&port=8080`)).toBe("connected");
+    expect(await ask(`/connect?host=${shop}&port=20001`)).toBe("ECONNREFUSED");
+    const reserved = await platform.rest.patch(`/app-services/${id}`, { port: 80 });
+    expect(reserved).toMatchObject({ status: 422, json: { code: "port_80_reserved" } });
+    const refused = await platform.rest.delete(`/app-services/${id}`);
+    expect(refused).toMatchObject({ status: 409, json: { code: "attachment_in_use" } });
+    expectStatus(await platform.rest.delete(`/app-services/${created.id}`), 202);
+    const isDeleted = async () => (await platform.rest.get(`/app-services/${created.id}`)).status === 404;
+    await waitUntil("the caller is deleted", isDeleted, { withinMs, everyMs: 250 });
+  }, 300_000);
+
   test("an ingress that was killed serves from its disk while no controller runs", async () => {
     const { controllers, ingress = 0 } = platform.processes();
     expect(ingress).toBeGreaterThan(0);

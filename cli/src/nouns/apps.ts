@@ -1,7 +1,9 @@
+import { NotFound } from "@holdfast/sdk/errors.ts";
 import type { AppDomain, FilesAccess } from "@holdfast/sdk/responses.ts";
 import { Option } from "commander";
 import { appOf, monitoredOf } from "../lookup.ts";
 import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
 import { omitUndefined, take } from "../flag-values.ts";
 import { addAppViews } from "./app-views.ts";
 import { addAppHosting, appColumns, appView } from "./app-hosting.ts";
@@ -62,7 +64,7 @@ export function addApps(apps: CliCommand): void {
 
   const attach = apps
     .command("attach <app> <service>")
-    .description("attach a database to an app, or a files service with a separate key; deploys a hosted app again")
+    .description("attach a database, a files service with a separate key or a hosted app; deploys a hosted app again")
     .option("--database <database>", "database; the service's default database by default")
     .option("--prefix <prefix>", "prefix of a hosted app's variables; the service's name by default")
     .addOption(new Option("--access <access>", "access to a files service; readwrite by default").choices(accesses));
@@ -71,7 +73,7 @@ export function addApps(apps: CliCommand): void {
     .example("apps attach shop media --access readonly")
     .does(async (context, app: string, service: string, { database, access, prefix, ...flags }: AttachFlags) => {
       const { id, name } = await appOf(context, app);
-      const { id: service_id } = await monitoredOf(context, service);
+      const { id: service_id } = await attachableOf(context, service);
       const attachment = { service_id, ...omitUndefined({ database_name: database, access, prefix }) };
       const { variables, operation, ...attached } = await context.client.apps.attach(id, attachment);
       if (operation !== null && flags.wait === true) await waitForOperation(context, operation, name, flags.timeout);
@@ -92,6 +94,16 @@ export function addApps(apps: CliCommand): void {
     });
 
   addDomains(apps.command("domains").description("domains for the app's issuer"));
+}
+
+/** A service or a hosted app, by name or id. Throws NotFound. */
+function attachableOf(context: Context, nameOrId: string): Promise<{ readonly id: string }> {
+  return monitoredOf(context, nameOrId).catch((error: unknown) => {
+    if (!(error instanceof NotFound)) throw error;
+    return appOf(context, nameOrId).catch(() => {
+      throw error;
+    });
+  });
 }
 
 const domainColumns = ["name", "id", "status", "verification"];

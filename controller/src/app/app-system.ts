@@ -110,6 +110,9 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
   const ingresses = { addresses: settings.ingressAddresses, port: settings.ingressPort };
   const users = collections.open(databaseUserKind);
   const attached = createAttachedServices({
+    apps,
+    machines: fleetSystem.machines,
+    domain,
     services,
     users,
     zone,
@@ -159,6 +162,8 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
     const auth = auths.get(appId)?.object;
     return auth !== undefined && isEnabled(auth) && auth.spec.customDomain === domainName;
   };
+  const isRunning = (id: string) =>
+    services.get(id)?.object.status.state === "Running" || apps.get(id)?.object.status.hosting?.state === "Running";
   return {
     name: "app",
     schemaRules: appSchemaRules,
@@ -168,6 +173,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
         quotas: use(quotasPart),
         hosting: hostingCommands,
         attached,
+        isRunning,
         access: appAccess,
         serviceAccess: use(serviceAccessPart),
         filesAccess: createServiceAccess({ services, operations: collections.open(operationKind), family: "files" }),
@@ -182,7 +188,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
         ...hosting,
         access: appAccess,
         hosting: hostingCommands,
-        isRunning: (serviceId) => services.get(serviceId)?.object.status.state === "Running",
+        isRunning,
       }),
       createAuthApi({
         ...all,

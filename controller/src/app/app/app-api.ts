@@ -16,14 +16,13 @@ import type { HostingCommands } from "../hosting/hosting-commands.ts";
 import { deployedFields } from "../hosting/hosting-request.ts";
 import { type AppObject, appKind } from "./app.ts";
 import type { ChangeApp } from "./app-access.ts";
+import { requireOpenPort, requireUnattached } from "./app-attachments.ts";
 import { appMessage } from "./app-message.ts";
 import { type AttachmentsDeps, attachmentHandlers } from "./attachments.ts";
 import { exactUrlFaults } from "./checked-url.ts";
 import { type DomainApiDeps, domainHandlers } from "./domain-api.ts";
 
-export interface AppApiDeps
-  extends Omit<DomainApiDeps, "change" | "apps">,
-    Omit<AttachmentsDeps, "isRunning" | "access"> {
+export interface AppApiDeps extends Omit<DomainApiDeps, "change" | "apps">, Omit<AttachmentsDeps, "access"> {
   readonly apps: Collection<AppObject>;
   readonly organizations: Pick<Collection<Organization>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
@@ -37,8 +36,8 @@ const kind = appKind.name;
 
 /** The RPCs of apps, and of their attachments and domains. */
 export function createAppApi(deps: AppApiDeps): ServedService {
-  const { apps, access, services, clock, cursors, hosting } = deps;
-  const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
+  const { apps, access, clock, cursors, hosting } = deps;
+  const { isRunning } = deps;
   const message = (app: AppObject) => appMessage(app, { isRunning, ...hosting });
 
   const change: ChangeApp = (appId, call, { action, detail }, edit, response) =>
@@ -62,7 +61,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
 
   return serve(AppService, {
     ...domainHandlers({ ...deps, change }),
-    ...attachmentHandlers({ ...deps, isRunning }),
+    ...attachmentHandlers(deps),
 
     createApp: (request, call) => {
       requireUnlimited(call);
@@ -114,6 +113,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       return mutate(deps, call, { action: "app.update", kind, visibleIn }, async (unit) => {
         const before = await access.getCurrent(request.appId, call);
         requireRemaining(before.object);
+        requireOpenPort(apps, before.object, paths.includes("port") ? request.port : undefined);
         const deployed = paths.some(isDeployed)
           ? await hosting.deployed(unit, before.object, request, call.signal)
           : replicas !== undefined && paths.includes("replicas")
@@ -133,6 +133,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
         const app = await access.getCurrent(id, call);
         const { object } = app;
         if (isHosted(object)) {
+          await requireUnattached(apps, app);
           const { isRequested, operation } = await hosting.deleted(unit, { ...app, object }, call.signal);
           const response = create(AppDeletionSchema, { id, operation: operationMessage(operation) });
           return isRequested ? { unchanged: response } : { id, response };

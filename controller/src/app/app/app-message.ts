@@ -20,7 +20,7 @@ import { appStatuses, hostedMessage } from "../hosting/hosting-message.ts";
 import type { AppObject, AttachmentSpec, DomainSpec } from "./app.ts";
 import { recordOf } from "./domain-record.ts";
 
-/** Returns true if the state of the service is Running. */
+/** Returns true if the state of the service or app is Running. */
 export type IsRunning = (serviceId: string) => boolean;
 
 /** Objects that an app's message also shows. */
@@ -55,7 +55,7 @@ export function appMessage(app: AppObject, { isRunning, deployment, operation, u
 /** The message of an attachment; `variables` only in the response of its creation. */
 export function attachmentMessage(
   appId: string,
-  { id, serviceId, databaseName, files, login, prefix }: AttachmentSpec,
+  { id, serviceId, databaseName, app, files, login, prefix }: AttachmentSpec,
   isRunning: IsRunning,
   variables: Readonly<Record<string, string>> = {},
   operation?: OperationObject,
@@ -63,7 +63,7 @@ export function attachmentMessage(
   return create(AttachmentSchema, {
     id,
     appId,
-    kind: files === undefined ? (login?.engine ?? "postgresql") : "files",
+    kind: app === true ? "app" : files === undefined ? (login?.engine ?? "postgresql") : "files",
     serviceId,
     databaseName,
     status: isRunning(serviceId) ? AttachmentStatus.HEALTHY : AttachmentStatus.UNHEALTHY,

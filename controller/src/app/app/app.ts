@@ -31,12 +31,15 @@ export interface AppStatus {
   readonly hosting?: HostingStatus;
 }
 
-/** A database of a PostgreSQL service, or a files service. */
+/** A database of a service, a files service, or another hosted app. */
 export interface AttachmentSpec {
   readonly id: string;
+  /** Id of the service or app. */
   readonly serviceId: string;
-  /** Empty for a files service. */
+  /** Empty for a files service and an app. */
   readonly databaseName: string;
+  /** True for an app; absent for a service. */
+  readonly app?: true;
   /** The key of a files service that belongs to the attachment; absent for a database. */
   readonly files?: { readonly accessKeyId: string };
   /** The user of a hosted app in the database; absent for other apps, and for attachments of earlier releases. */

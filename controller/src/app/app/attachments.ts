@@ -24,6 +24,7 @@ import { isHosted } from "../hosting/hosted-app.ts";
 import type { HostingCommands } from "../hosting/hosting-commands.ts";
 import { type AppObject, type AttachmentSpec, appKind, attachmentsMax } from "./app.ts";
 import type { AppAccess } from "./app-access.ts";
+import { attachApp } from "./app-attachments.ts";
 import { attachmentMessage, type IsRunning } from "./app-message.ts";
 
 export interface AttachmentsDeps {
@@ -37,7 +38,7 @@ export interface AttachmentsDeps {
   /** Finds files services. */
   readonly filesAccess: ServiceAccess;
   readonly keys: FilesKeyChanges;
-  readonly hosting: Pick<HostingCommands, "redeployed" | "visibleIn">;
+  readonly hosting: Pick<HostingCommands, "redeployed" | "visibleIn" | "portOf">;
   readonly attached: Pick<AttachedServices, "prefixesOf">;
   readonly sealer: Sealer;
   readonly isRunning: IsRunning;
@@ -102,7 +103,7 @@ export function attachmentHandlers(
     if (spec.attachments.length >= attachmentsMax)
       throw new HoldfastError("WRONG_STATE", `The app has ${attachmentsMax} attachments already.`);
     if (!spec.attachments.some((each) => each.serviceId === serviceId && each.databaseName === databaseName)) return;
-    const what = databaseName === "" ? "The files service" : `The database ${databaseName} of the service`;
+    const what = databaseName === "" ? "The files service or app" : `The database ${databaseName} of the service`;
     throw new HoldfastError("NAME_TAKEN", `${what} is attached already.`);
   }
 
@@ -113,7 +114,7 @@ export function attachmentHandlers(
   function prefixFor(
     app: AppObject,
     request: CreateAttachmentRequest,
-    { metadata }: ManagedServiceObject,
+    { metadata }: Pick<AppObject, "metadata">,
   ): string | undefined {
     if (!isHosted(app)) {
       if (request.prefix === undefined) return undefined;
@@ -159,6 +160,19 @@ export function attachmentHandlers(
     const username = addLogin(unit, service.object, owner, { sealer: deps.sealer, now: deps.clock.now() });
     const login = { engine: databaseType, username };
     return { attachment: { id, serviceId, databaseName, login, prefix }, variables: {} };
+  }
+
+  function appAttachment(
+    unit: Changes,
+    request: CreateAttachmentRequest,
+    app: AppObject,
+    target: Stored<AppObject>,
+  ): NewAttachment {
+    attachApp(unit, request, app, target, deps.hosting.portOf);
+    const attachment = { id: deps.newId(), serviceId: request.serviceId, databaseName: "" };
+    requireNew(app, attachment);
+    const prefix = prefixFor(app, request, target.object);
+    return { attachment: { ...attachment, app: true, ...(prefix !== undefined && { prefix }) }, variables: {} };
   }
 
   async function filesAttachment(
@@ -234,10 +248,13 @@ export function attachmentHandlers(
         const { appId, serviceId } = request;
         const app = await access.getCurrent(appId, call);
         const files = deps.filesAccess.find(serviceId, call);
+        const target = access.find(serviceId, call) && (await access.getCurrent(serviceId, call));
         const { attachment, variables } =
-          files === undefined
-            ? databaseAttachment(unit, request, call, app.object)
-            : await filesAttachment(unit, request, call, app.object, files);
+          target !== undefined
+            ? appAttachment(unit, request, app.object, target)
+            : files === undefined
+              ? databaseAttachment(unit, request, call, app.object)
+              : await filesAttachment(unit, request, call, app.object, files);
         const attachments = [...app.object.spec.attachments, attachment];
         const operation = await replace(unit, app, attachments, call.signal);
         return { id: appId, response: attachmentMessage(appId, attachment, isRunning, variables, operation) };

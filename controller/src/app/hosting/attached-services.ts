@@ -1,4 +1,5 @@
 import type { Fleet } from "#fleet/fleet.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
 import { type DnsRecordObject, privateNameOf } from "#fleet/zone/dns-record.ts";
 import type { ZoneRecords } from "#fleet/zone/zone-records.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
@@ -17,8 +18,10 @@ import { taskTarget } from "#services/service/member/member-roles.ts";
 import { admits, withClients } from "#services/service/network/client-networks.ts";
 import { clientPorts } from "#services/service/pooler.ts";
 import type { AppObject, AttachmentSpec } from "../app/app.ts";
+import { appHost } from "../ingress/app-host.ts";
 import type { EndpointTarget } from "./delivery-plan.ts";
 import type { HostedApp } from "./hosted-app.ts";
+import { frontPort } from "./hosting.ts";
 
 /** The services that are attached to hosted apps, as their programs and machines use them. */
 export interface AttachedServices {
@@ -42,6 +45,10 @@ export interface AttachedServices {
 }
 
 export interface AttachedServicesDeps {
+  readonly apps: Pick<Collection<AppObject>, "get">;
+  readonly machines: Pick<Collection<MachineObject>, "get">;
+  /** The platform's domain. */
+  readonly domain: string;
   readonly services: Pick<Collection<ManagedServiceObject>, "get" | "subscribe">;
   readonly records: Pick<Collection<DnsRecordObject>, "get" | "subscribe">;
   readonly users: Pick<Collection<DatabaseUserObject>, "get" | "by">;
@@ -52,10 +59,11 @@ export interface AttachedServicesDeps {
 
 const addressesMax = 3;
 
-const idsOf = ({ spec }: AppObject) => [...new Set(spec.attachments.map(({ serviceId }) => serviceId))].toSorted();
+const idsOf = ({ spec }: AppObject) =>
+  [...new Set(spec.attachments.flatMap(({ app, serviceId }) => (app ? [] : [serviceId])))].toSorted();
 
 export function createAttachedServices(deps: AttachedServicesDeps): AttachedServices {
-  const { services, users, zone, fleet, sealer } = deps;
+  const { apps, machines, domain, services, users, zone, fleet, sealer } = deps;
 
   /** The services with attachments, each once. */
   function servicesOf(app: AppObject): readonly Stored<ManagedServiceObject>[] {
@@ -63,7 +71,22 @@ export function createAttachedServices(deps: AttachedServicesDeps): AttachedServ
   }
 
   const prefixOfAttachment = ({ prefix, serviceId }: AttachmentSpec) =>
-    prefix ?? prefixOf(services.get(serviceId)?.object.metadata.name ?? "");
+    prefix ?? prefixOf((services.get(serviceId) ?? apps.get(serviceId))?.object.metadata.name ?? "");
+
+  /** Attached apps, with the name by which containers reach their machines. */
+  function appsOf({ spec }: AppObject): readonly { readonly target: AppObject; readonly attachment: AttachmentSpec }[] {
+    return spec.attachments.flatMap((attachment) => {
+      const target = attachment.app === true ? apps.get(attachment.serviceId)?.object : undefined;
+      return target === undefined ? [] : [{ target, attachment }];
+    });
+  }
+
+  const privateHostOf = (target: AppObject) => privateNameOf(appHost(target, domain));
+
+  function addressesOf({ status }: AppObject): readonly string[] {
+    const found = (status.hosting?.readyIds ?? []).map((id) => machines.get(id)?.object.status.address ?? "");
+    return found.filter((address) => address !== "").slice(0, addressesMax);
+  }
 
   function outputsOf(attachment: AttachmentSpec, service: ManagedServiceObject): Outputs | undefined {
     const { spec } = service;
@@ -100,15 +123,24 @@ export function createAttachedServices(deps: AttachedServicesDeps): AttachedServ
 
   return {
     variablesOf: (app) =>
-      attachmentVariables(
-        app.spec.attachments.flatMap((attachment): Attached[] => {
+      attachmentVariables([
+        ...appsOf(app).map(({ target, attachment }): Attached => {
+          const outputs = { type: "app", host: privateHostOf(target), port: frontPort } as const;
+          return { prefix: prefixOfAttachment(attachment), outputs };
+        }),
+        ...app.spec.attachments.flatMap((attachment): Attached[] => {
           const service = services.get(attachment.serviceId)?.object;
           const outputs = service && outputsOf(attachment, service);
           return outputs === undefined ? [] : [{ prefix: prefixOfAttachment(attachment), outputs }];
         }),
-      ),
-    endpointsOf: (app) =>
-      servicesOf(app).flatMap(({ object: service }) =>
+      ]),
+    endpointsOf: (app) => [
+      ...appsOf(app).map(({ target }) => ({
+        host: privateHostOf(target),
+        port: frontPort,
+        addresses: addressesOf(target),
+      })),
+      ...servicesOf(app).flatMap(({ object: service }) =>
         zone.of(serviceSubject(service.metadata.id)).flatMap(({ metadata: { id: host }, spec }) =>
           Object.values(clientPorts(service.spec)).map((port) => ({
             host,
@@ -117,6 +149,7 @@ export function createAttachedServices(deps: AttachedServicesDeps): AttachedServ
           })),
         ),
       ),
+    ],
     obstacleOf: (app, address) =>
       servicesOf(app)
         .map(({ object }) => obstacleOfService(object, app, address))

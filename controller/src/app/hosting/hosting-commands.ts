@@ -42,6 +42,8 @@ export interface HostingCommands {
   readonly visibleIn: readonly Pick<Collection<unknown>, "untilRevision">[];
   readonly deployment: (id: string) => DeploymentObject | undefined;
   readonly operation: (id: string) => OperationObject | undefined;
+  /** Port of the program that an app should run; undefined for an app that memory does not have yet. */
+  readonly portOf: (app: HostedApp) => number | undefined;
   /** URL of an app for clients. */
   readonly urlOf: (app: AppObject) => string;
   /**
@@ -151,6 +153,7 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
     visibleIn: [deployments, operations],
     deployment: (id) => deployments.get(id)?.object,
     operation: (id) => operations.get(id)?.object,
+    portOf: ({ spec }) => deployments.get(spec.hosting.deploymentId)?.object.spec.settings.port,
     urlOf: deps.ingress.urlOf,
 
     added(request) {

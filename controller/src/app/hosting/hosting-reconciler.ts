@@ -300,7 +300,13 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
         if (owner?.kind === appKind.name) onChange(owner.id);
       };
       const watches = [
-        apps.subscribe(onChange),
+        apps.subscribe((id) => {
+          onChange(id);
+          // Those to which it is attached reach it at its machines' addresses.
+          for (const { object } of apps.values())
+            if (object.spec.attachments.some(({ app, serviceId }) => app === true && serviceId === id))
+              onChange(object.metadata.id);
+        }),
         deps.attached.subscribe(onChange),
         fleet.subscribe(ofMachine),
         machines.subscribe((machineId, before) => {

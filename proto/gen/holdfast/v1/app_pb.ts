@@ -565,7 +565,7 @@ export const AppDomainRecordSchema: GenMessage<AppDomainRecord, {jsonType: AppDo
   messageDesc(file_holdfast_v1_app, 3);
 
 /**
- * A database or a files service that is attached to an app.
+ * A database, a files service or another hosted app that is attached to an app.
  *
  * @generated from message holdfast.v1.Attachment
  */
@@ -576,7 +576,7 @@ export type Attachment = Message<"holdfast.v1.Attachment"> & {
   id: string;
 
   /**
-   * The database type of the service, such as "postgresql", or "files".
+   * The database type of the service, such as "postgresql", or "files" or "app".
    *
    * @generated from field: string kind = 2;
    */
@@ -643,7 +643,7 @@ export type Attachment = Message<"holdfast.v1.Attachment"> & {
 };
 
 /**
- * A database or a files service that is attached to an app.
+ * A database, a files service or another hosted app that is attached to an app.
  *
  * @generated from message holdfast.v1.Attachment
  */
@@ -654,7 +654,7 @@ export type AttachmentJson = {
   id?: string;
 
   /**
-   * The database type of the service, such as "postgresql", or "files".
+   * The database type of the service, such as "postgresql", or "files" or "app".
    *
    * @generated from field: string kind = 2;
    */
@@ -1321,6 +1321,8 @@ export type CreateAttachmentRequest = Message<"holdfast.v1.CreateAttachmentReque
   appId: string;
 
   /**
+   * Id of the service, or of another hosted app, which does not listen on port 80.
+   *
    * @generated from field: string service_id = 2;
    */
   serviceId: string;
@@ -1359,6 +1361,8 @@ export type CreateAttachmentRequestJson = {
   appId?: string;
 
   /**
+   * Id of the service, or of another hosted app, which does not listen on port 80.
+   *
    * @generated from field: string service_id = 2;
    */
   serviceId?: string;
@@ -1772,7 +1776,9 @@ export const AppService: GenService<{
   },
   /**
    * Attaches a database of a PostgreSQL service, or a files service with a separate key, which also requires the scope
-   * files:write. The response has the variables of all attached files services, which no later call returns. 422
+   * files:write. The response has the variables of all attached files services, which no later call returns. To a
+   * hosted app also databases of other engines, each with a separate user, which requires the scope services:write, and
+   * other hosted apps: it is deployed again with their variables, by the operation in the response. 422
    * attachment_not_postgresql for another engine.
    *
    * @generated from rpc holdfast.v1.AppService.CreateAttachment
