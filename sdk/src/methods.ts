@@ -7,6 +7,7 @@ import type {
   AppDeployments,
   AppDomain,
   AppNodes,
+  AppRegistry,
   Attachment,
   AuthClient,
   AuthClients,
@@ -241,6 +242,14 @@ export class AppMethods extends ApiMethods {
   /** Deploys the current deployment again, without a failed request. */
   restart(appId: string, options?: CallOptions): Promise<App> {
     return this.transport.request("POST", pathOf("app-services", appId, "restart"), options);
+  }
+
+  /**
+   * Returns the registry to which the organization pushes the images of its apps. Clients sign in with an API key, or
+   * with the user name "token" and a token, of the scope apps:write. 422 hosting_unavailable without a registry.
+   */
+  registry(options?: CallOptions): Promise<AppRegistry> {
+    return this.transport.request("GET", "/app-registry", options);
   }
 
   /** Lists the machines of a hosted app; none for others. */

@@ -300,6 +300,14 @@ export interface AppNodes {
   readonly nodes: readonly AppNode[];
 }
 
+/** The registry of images, and the organization's part of it. */
+export interface AppRegistry {
+  /** Host and port. */
+  readonly host: string;
+  /** First part of the names of its images, such as "<repository>/shop:1". */
+  readonly repository: string;
+}
+
 /** A database, a files service or another hosted app that is attached to an app. */
 export interface Attachment {
   readonly id: string;

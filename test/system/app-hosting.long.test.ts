@@ -2,7 +2,15 @@ import { Resolver } from "node:dns/promises";
 import { rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import type { App, AppDeletion, AppDeployments, AppNodes, Attachment, Operation } from "@holdfast/sdk/index.ts";
+import type {
+  App,
+  AppDeletion,
+  AppDeployments,
+  AppNodes,
+  AppRegistry,
+  Attachment,
+  Operation,
+} from "@holdfast/sdk/index.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
@@ -134,6 +142,15 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(new URL(url).hostname).toMatch(/^shop-[0-9a-f]{12}\.apps\./);
     expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 1" });
   }, 300_000);
+
+  test("the API names the registry, and a token signs in to it", async () => {
+    const { host, repository } = expectStatus(await platform.rest.get<AppRegistry>("/app-registry"), 200).json;
+    expect(host).toBe(new URL(platform.admin.registry_url).host);
+    const request = { scopes: ["apps:write"], ttl_seconds: 60 };
+    const { token } = expectStatus(await platform.rest.post<{ token: string }>("/tokens", request), 201).json;
+    const target = { host, username: "token", password: token, authorities: platform.ca };
+    expect(await images.push(target, { repository: `${repository}/other`, tag: "1" }, {})).toMatch(/^sha256:/);
+  }, 120_000);
 
   test("name servers have its name, and another host gets 421", async () => {
     const { hostname } = new URL(url);

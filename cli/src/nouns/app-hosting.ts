@@ -26,6 +26,9 @@ interface CreateFlags extends ReleaseFlags, WaitFlags {
   readonly drain?: number;
 }
 
+/** Lifetime of the credentials for the registry, in seconds. */
+const registryLoginS = 3_600;
+
 export const appColumns = ["name", "id", "status", "url", "image_ref", "home_url", "attachments"];
 
 /** The app as commands show it, with the most important fields of its hosting beside the others. */
@@ -137,6 +140,16 @@ export function addAppHosting(apps: CliCommand): void {
     });
 
   addPower(apps);
+
+  apps
+    .command("registry-login")
+    .description("print the registry of images, and a user name and password for it that are valid for an hour")
+    .example("apps registry-login")
+    .does(async ({ client, output }) => {
+      const { host, repository } = await client.apps.registry();
+      const { token } = await client.tokens.create({ scopes: ["apps:write"], ttl_seconds: registryLoginS });
+      output.show({ registry: host, repository: `${host}/${repository}`, username: "token", password: token });
+    });
 
   apps
     .command("nodes <app>")

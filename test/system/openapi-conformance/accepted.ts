@@ -541,6 +541,7 @@ export const accepted: readonly Accepted[] = [
       "POST /app-services/{app_id}/stop",
       "POST /app-services/{app_id}/start",
       "POST /app-services/{app_id}/restart",
+      "GET /app-registry",
     ),
     isTimed: true,
   },

@@ -1,12 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import type { Call } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type ServedService, serve } from "@holdfast/common/call.ts";
 import {
   AppDeploymentService,
   AppDeploymentsSchema,
   AppNodesSchema,
+  AppRegistrySchema,
 } from "@holdfast/proto/holdfast/v1/app_deployment_pb.ts";
 import type { App } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { organizationOf } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -18,6 +21,7 @@ import { createAppNodes } from "./app-nodes.ts";
 import { appOfDeployment, type DeploymentObject } from "./deployment.ts";
 import { deploymentMessage, nodeMessage } from "./deployment-message.ts";
 import type { HostingCommands } from "./hosting-commands.ts";
+import type { RegistryEndpoint } from "./image-digest.ts";
 
 export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts"> {
   readonly access: AppAccess;
@@ -25,6 +29,7 @@ export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts
   readonly deployments: Collection<DeploymentObject>;
   readonly fleet: Pick<FleetSystem["fleet"], "session" | "observation">;
   readonly hosting: HostingCommands;
+  readonly registry: Pick<RegistryEndpoint, "address">;
   readonly isRunning: IsRunning;
   readonly begin: () => UnitOfWork;
 }
@@ -70,6 +75,12 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
       change(appId, call, "app.start", (unit, app) => hosting.powered(unit, app, "on", call.signal)),
     restartApp: ({ appId }, call) =>
       change(appId, call, "app.restart", (unit, app) => hosting.restarted(unit, app, call.signal)),
+
+    getAppRegistry: async (_, call) => {
+      const { address } = deps.registry;
+      if (address === "") throw new HoldfastError("HOSTING_UNAVAILABLE", "The installation has no registry of images.");
+      return create(AppRegistrySchema, { host: address, repository: organizationOf(call) });
+    },
 
     listAppNodes: async ({ appId }, call) => {
       const nodes = (statusOf(appId, call)?.nodeIds ?? []).map((id) =>

@@ -1,5 +1,5 @@
 import { AppDeploymentService } from "@holdfast/proto/holdfast/v1/app_deployment_pb.ts";
-import { casesOf, type Contract, objectScoped } from "@holdfast/testing/contract/contract.ts";
+import { casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 const app = objectScoped(({ appId }) => ({ app_id: appId }));
@@ -12,6 +12,7 @@ export default {
       stopApp: app,
       startApp: app,
       restartApp: app,
+      getAppRegistry: ofCaller,
       listAppNodes: app,
     }),
   ],
@@ -19,6 +20,7 @@ export default {
     sdkCalls(AppDeploymentService, {
       listAppDeployments: (c) => c.apps.deployments("i"),
       rollBackApp: (c) => c.apps.rollBack("i", "d"),
+      getAppRegistry: (c) => c.apps.registry(),
       stopApp: (c) => c.apps.stop("i"),
       startApp: (c) => c.apps.start("i"),
       restartApp: (c) => c.apps.restart("i"),

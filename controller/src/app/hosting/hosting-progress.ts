@@ -71,12 +71,12 @@ export function operationAfter(
   const { plan, nodes, image } = round;
   const { result, status } = plan;
   const { replicas } = app.spec.hosting;
-  const ends: Readonly<Record<string, boolean>> = {
-    stop: status.state === "Stopped",
-    start: status.state === "Running",
-    scale: status.nodeIds.length === replicas && status.readyIds.length === replicas,
-  };
-  const isOver = ends[operation.spec.type];
+  const ends = new Map([
+    ["stop", status.state === "Stopped"],
+    ["start", status.state === "Running"],
+    ["scale", status.nodeIds.length === replicas && status.readyIds.length === replicas],
+  ]);
+  const isOver = ends.get(operation.spec.type);
   if (isOver === true) return completed(operation, now);
   if (isOver === false && round.overdue !== undefined)
     return failed(operation, { code: "not_in_time", message: round.overdue.slice(0, lineMax) }, now);

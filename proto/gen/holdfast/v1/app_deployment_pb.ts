@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/app_deployment.proto.
  */
 export const file_holdfast_v1_app_deployment: GenFile = /*@__PURE__*/
-  fileDesc("CiBob2xkZmFzdC92MS9hcHBfZGVwbG95bWVudC5wcm90bxILaG9sZGZhc3QudjEi7QIKDUFwcERlcGxveW1lbnQSEgoCaWQYASABKAlCBrK7GAJIARIOCgZudW1iZXIYAiABKAUSMAoGc3RhdHVzGAMgASgOMiAuaG9sZGZhc3QudjEuQXBwRGVwbG95bWVudFN0YXR1cxIfCglpbWFnZV9yZWYYBCABKAlCDLK7GAgqBnNob3A6MRIZCgxpbWFnZV9kaWdlc3QYBSABKAlIAIgBARIOCgZzZXJ2ZXMYBiABKAgSEwoGcmVhc29uGAcgASgJSAGIAQESLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoLZmluaXNoZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQE6E7q7GA8KDUFwcERlcGxveW1lbnRCDwoNX2ltYWdlX2RpZ2VzdEIJCgdfcmVhc29uQg4KDF9maW5pc2hlZF9hdCI0ChlMaXN0QXBwRGVwbG95bWVudHNSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCJXCg5BcHBEZXBsb3ltZW50cxIvCgtkZXBsb3ltZW50cxgBIAMoCzIaLmhvbGRmYXN0LnYxLkFwcERlcGxveW1lbnQ6FLq7GBAKDkFwcERlcGxveW1lbnRzImYKElJvbGxCYWNrQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASJQoNZGVwbG95bWVudF9pZBgCIAEoCUIJukgGcgQQARhASACIAQFCEAoOX2RlcGxveW1lbnRfaWQiKQoOU3RvcEFwcFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAIioKD1N0YXJ0QXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAiLAoRUmVzdGFydEFwcFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAIsYBCgdBcHBOb2RlEhIKAmlkGAEgASgJQgayuxgCSAESKgoGc3RhdHVzGAIgASgOMhouaG9sZGZhc3QudjEuQXBwTm9kZVN0YXR1cxIMCgR6b25lGAMgASgJEiIKDWRlcGxveW1lbnRfaWQYBCABKAlCBrK7GAJIAUgAiAEBEhgKC2FnZW50X2J1aWxkGAUgASgJSAGIAQE6Dbq7GAkKB0FwcE5vZGVCEAoOX2RlcGxveW1lbnRfaWRCDgoMX2FnZW50X2J1aWxkIi4KE0xpc3RBcHBOb2Rlc1JlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAIj8KCEFwcE5vZGVzEiMKBW5vZGVzGAEgAygLMhQuaG9sZGZhc3QudjEuQXBwTm9kZToOursYCgoIQXBwTm9kZXMq8AEKE0FwcERlcGxveW1lbnRTdGF0dXMSJQohQVBQX0RFUExPWU1FTlRfU1RBVFVTX1VOU1BFQ0lGSUVEEAASMwofQVBQX0RFUExPWU1FTlRfU1RBVFVTX0RFUExPWUlORxABGg6yPgsKCWRlcGxveWluZxIzCh9BUFBfREVQTE9ZTUVOVF9TVEFUVVNfU1VDQ0VFREVEEAIaDrI+CwoJc3VjY2VlZGVkEi0KHEFQUF9ERVBMT1lNRU5UX1NUQVRVU19GQUlMRUQQAxoLsj4ICgZmYWlsZWQaGcK7GBUKE0FwcERlcGxveW1lbnRTdGF0dXMq0AEKDUFwcE5vZGVTdGF0dXMSHwobQVBQX05PREVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASKwoYQVBQX05PREVfU1RBVFVTX1NUQVJUSU5HEAEaDbI+CgoIU3RhcnRpbmcSKQoXQVBQX05PREVfU1RBVFVTX1JVTk5JTkcQAhoMsj4JCgdSdW5uaW5nEjEKG0FQUF9OT0RFX1NUQVRVU19VTlJFQUNIQUJMRRADGhCyPg0KC1VucmVhY2hhYmxlGhPCuxgPCg1BcHBOb2RlU3RhdHVzMqEIChRBcHBEZXBsb3ltZW50U2VydmljZRKuAQoSTGlzdEFwcERlcGxveW1lbnRzEiYuaG9sZGZhc3QudjEuTGlzdEFwcERlcGxveW1lbnRzUmVxdWVzdBobLmhvbGRmYXN0LnYxLkFwcERlcGxveW1lbnRzIlOquxglEglhcHBzOnJlYWQ4AVoWQXBwTWV0aG9kcy5kZXBsb3ltZW50c4LT5JMCJBIiL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9kZXBsb3ltZW50cxLjAQoLUm9sbEJhY2tBcHASHy5ob2xkZmFzdC52MS5Sb2xsQmFja0FwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAioAGquxhyCMoBEgphcHBzOndyaXRlMhIvYXBwLXNlcnZpY2VzL3tpZH1aE0FwcE1ldGhvZHMucm9sbEJhY2tiOHsiZGVwbG95bWVudF9pZCI6IjAxOWEyZjVlLTdjMWEtN2QzZS05YTU2LTNmMGI4YzJkNGU2MSJ9gtPkkwIkOgEqIh8vYXBwLXNlcnZpY2VzL3thcHBfaWR9L3JvbGxiYWNrEpgBCgdTdG9wQXBwEhsuaG9sZGZhc3QudjEuU3RvcEFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiXqq7GDQIygESCmFwcHM6d3JpdGUyEi9hcHAtc2VydmljZXMve2lkfVoPQXBwTWV0aG9kcy5zdG9wgtPkkwIgOgEqIhsvYXBwLXNlcnZpY2VzL3thcHBfaWR9L3N0b3ASnAEKCFN0YXJ0QXBwEhwuaG9sZGZhc3QudjEuU3RhcnRBcHBSZXF1ZXN0GhAuaG9sZGZhc3QudjEuQXBwImCquxg1CMoBEgphcHBzOndyaXRlMhIvYXBwLXNlcnZpY2VzL3tpZH1aEEFwcE1ldGhvZHMuc3RhcnSC0+STAiE6ASoiHC9hcHAtc2VydmljZXMve2FwcF9pZH0vc3RhcnQSpAEKClJlc3RhcnRBcHASHi5ob2xkZmFzdC52MS5SZXN0YXJ0QXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCJkqrsYNwjKARIKYXBwczp3cml0ZTISL2FwcC1zZXJ2aWNlcy97aWR9WhJBcHBNZXRob2RzLnJlc3RhcnSC0+STAiM6ASoiHi9hcHAtc2VydmljZXMve2FwcF9pZH0vcmVzdGFydBKQAQoMTGlzdEFwcE5vZGVzEiAuaG9sZGZhc3QudjEuTGlzdEFwcE5vZGVzUmVxdWVzdBoVLmhvbGRmYXN0LnYxLkFwcE5vZGVzIkequxgfEglhcHBzOnJlYWQ4AVoQQXBwTWV0aG9kcy5ub2Rlc4LT5JMCHhIcL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9ub2Rlc2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_app, file_holdfast_v1_options]);
+  fileDesc("CiBob2xkZmFzdC92MS9hcHBfZGVwbG95bWVudC5wcm90bxILaG9sZGZhc3QudjEi7QIKDUFwcERlcGxveW1lbnQSEgoCaWQYASABKAlCBrK7GAJIARIOCgZudW1iZXIYAiABKAUSMAoGc3RhdHVzGAMgASgOMiAuaG9sZGZhc3QudjEuQXBwRGVwbG95bWVudFN0YXR1cxIfCglpbWFnZV9yZWYYBCABKAlCDLK7GAgqBnNob3A6MRIZCgxpbWFnZV9kaWdlc3QYBSABKAlIAIgBARIOCgZzZXJ2ZXMYBiABKAgSEwoGcmVhc29uGAcgASgJSAGIAQESLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoLZmluaXNoZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQE6E7q7GA8KDUFwcERlcGxveW1lbnRCDwoNX2ltYWdlX2RpZ2VzdEIJCgdfcmVhc29uQg4KDF9maW5pc2hlZF9hdCI0ChlMaXN0QXBwRGVwbG95bWVudHNSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCJXCg5BcHBEZXBsb3ltZW50cxIvCgtkZXBsb3ltZW50cxgBIAMoCzIaLmhvbGRmYXN0LnYxLkFwcERlcGxveW1lbnQ6FLq7GBAKDkFwcERlcGxveW1lbnRzImYKElJvbGxCYWNrQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASJQoNZGVwbG95bWVudF9pZBgCIAEoCUIJukgGcgQQARhASACIAQFCEAoOX2RlcGxveW1lbnRfaWQiFwoVR2V0QXBwUmVnaXN0cnlSZXF1ZXN0IpQBCgtBcHBSZWdpc3RyeRIyCgRob3N0GAEgASgJQiSyuxggKh5yZWdpc3RyeS5ob2xkZmFzdC5leGFtcGxlOjg0NTISPgoKcmVwb3NpdG9yeRgCIAEoCUIqsrsYJiokMDE5OGYyYTQtN2ExMS03ZDAyLThmNmMtMmIxZTVhNGMzZDkwOhG6uxgNCgtBcHBSZWdpc3RyeSIpCg5TdG9wQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAiKgoPU3RhcnRBcHBSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCIsChFSZXN0YXJ0QXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAixgEKB0FwcE5vZGUSEgoCaWQYASABKAlCBrK7GAJIARIqCgZzdGF0dXMYAiABKA4yGi5ob2xkZmFzdC52MS5BcHBOb2RlU3RhdHVzEgwKBHpvbmUYAyABKAkSIgoNZGVwbG95bWVudF9pZBgEIAEoCUIGsrsYAkgBSACIAQESGAoLYWdlbnRfYnVpbGQYBSABKAlIAYgBAToNursYCQoHQXBwTm9kZUIQCg5fZGVwbG95bWVudF9pZEIOCgxfYWdlbnRfYnVpbGQiLgoTTGlzdEFwcE5vZGVzUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAiPwoIQXBwTm9kZXMSIwoFbm9kZXMYASADKAsyFC5ob2xkZmFzdC52MS5BcHBOb2RlOg66uxgKCghBcHBOb2RlcyrwAQoTQXBwRGVwbG95bWVudFN0YXR1cxIlCiFBUFBfREVQTE9ZTUVOVF9TVEFUVVNfVU5TUEVDSUZJRUQQABIzCh9BUFBfREVQTE9ZTUVOVF9TVEFUVVNfREVQTE9ZSU5HEAEaDrI+CwoJZGVwbG95aW5nEjMKH0FQUF9ERVBMT1lNRU5UX1NUQVRVU19TVUNDRUVERUQQAhoOsj4LCglzdWNjZWVkZWQSLQocQVBQX0RFUExPWU1FTlRfU1RBVFVTX0ZBSUxFRBADGguyPggKBmZhaWxlZBoZwrsYFQoTQXBwRGVwbG95bWVudFN0YXR1cyrQAQoNQXBwTm9kZVN0YXR1cxIfChtBUFBfTk9ERV9TVEFUVVNfVU5TUEVDSUZJRUQQABIrChhBUFBfTk9ERV9TVEFUVVNfU1RBUlRJTkcQARoNsj4KCghTdGFydGluZxIpChdBUFBfTk9ERV9TVEFUVVNfUlVOTklORxACGgyyPgkKB1J1bm5pbmcSMQobQVBQX05PREVfU1RBVFVTX1VOUkVBQ0hBQkxFEAMaELI+DQoLVW5yZWFjaGFibGUaE8K7GA8KDUFwcE5vZGVTdGF0dXMyrwkKFEFwcERlcGxveW1lbnRTZXJ2aWNlEq4BChJMaXN0QXBwRGVwbG95bWVudHMSJi5ob2xkZmFzdC52MS5MaXN0QXBwRGVwbG95bWVudHNSZXF1ZXN0GhsuaG9sZGZhc3QudjEuQXBwRGVwbG95bWVudHMiU6q7GCUSCWFwcHM6cmVhZDgBWhZBcHBNZXRob2RzLmRlcGxveW1lbnRzgtPkkwIkEiIvYXBwLXNlcnZpY2VzL3thcHBfaWR9L2RlcGxveW1lbnRzEuMBCgtSb2xsQmFja0FwcBIfLmhvbGRmYXN0LnYxLlJvbGxCYWNrQXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCKgAaq7GHIIygESCmFwcHM6d3JpdGUyEi9hcHAtc2VydmljZXMve2lkfVoTQXBwTWV0aG9kcy5yb2xsQmFja2I4eyJkZXBsb3ltZW50X2lkIjoiMDE5YTJmNWUtN2MxYS03ZDNlLTlhNTYtM2YwYjhjMmQ0ZTYxIn2C0+STAiQ6ASoiHy9hcHAtc2VydmljZXMve2FwcF9pZH0vcm9sbGJhY2sSmAEKB1N0b3BBcHASGy5ob2xkZmFzdC52MS5TdG9wQXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCJeqrsYNAjKARIKYXBwczp3cml0ZTISL2FwcC1zZXJ2aWNlcy97aWR9Wg9BcHBNZXRob2RzLnN0b3CC0+STAiA6ASoiGy9hcHAtc2VydmljZXMve2FwcF9pZH0vc3RvcBKcAQoIU3RhcnRBcHASHC5ob2xkZmFzdC52MS5TdGFydEFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiYKq7GDUIygESCmFwcHM6d3JpdGUyEi9hcHAtc2VydmljZXMve2lkfVoQQXBwTWV0aG9kcy5zdGFydILT5JMCIToBKiIcL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9zdGFydBKkAQoKUmVzdGFydEFwcBIeLmhvbGRmYXN0LnYxLlJlc3RhcnRBcHBSZXF1ZXN0GhAuaG9sZGZhc3QudjEuQXBwImSquxg3CMoBEgphcHBzOndyaXRlMhIvYXBwLXNlcnZpY2VzL3tpZH1aEkFwcE1ldGhvZHMucmVzdGFydILT5JMCIzoBKiIeL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9yZXN0YXJ0EosBCg5HZXRBcHBSZWdpc3RyeRIiLmhvbGRmYXN0LnYxLkdldEFwcFJlZ2lzdHJ5UmVxdWVzdBoYLmhvbGRmYXN0LnYxLkFwcFJlZ2lzdHJ5IjuquxgiEglhcHBzOnJlYWQ4AVoTQXBwTWV0aG9kcy5yZWdpc3RyeYLT5JMCDxINL2FwcC1yZWdpc3RyeRKQAQoMTGlzdEFwcE5vZGVzEiAuaG9sZGZhc3QudjEuTGlzdEFwcE5vZGVzUmVxdWVzdBoVLmhvbGRmYXN0LnYxLkFwcE5vZGVzIkequxgfEglhcHBzOnJlYWQ4AVoQQXBwTWV0aG9kcy5ub2Rlc4LT5JMCHhIcL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9ub2Rlc2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_app, file_holdfast_v1_options]);
 
 /**
  * An image of a hosted app with its settings.
@@ -249,6 +249,74 @@ export const RollBackAppRequestSchema: GenMessage<RollBackAppRequest, {jsonType:
   messageDesc(file_holdfast_v1_app_deployment, 3);
 
 /**
+ * @generated from message holdfast.v1.GetAppRegistryRequest
+ */
+export type GetAppRegistryRequest = Message<"holdfast.v1.GetAppRegistryRequest"> & {
+};
+
+/**
+ * @generated from message holdfast.v1.GetAppRegistryRequest
+ */
+export type GetAppRegistryRequestJson = {
+};
+
+/**
+ * Describes the message holdfast.v1.GetAppRegistryRequest.
+ * Use `create(GetAppRegistryRequestSchema)` to create a new message.
+ */
+export const GetAppRegistryRequestSchema: GenMessage<GetAppRegistryRequest, {jsonType: GetAppRegistryRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app_deployment, 4);
+
+/**
+ * The registry of images, and the organization's part of it.
+ *
+ * @generated from message holdfast.v1.AppRegistry
+ */
+export type AppRegistry = Message<"holdfast.v1.AppRegistry"> & {
+  /**
+   * Host and port.
+   *
+   * @generated from field: string host = 1;
+   */
+  host: string;
+
+  /**
+   * First part of the names of its images, such as "<repository>/shop:1".
+   *
+   * @generated from field: string repository = 2;
+   */
+  repository: string;
+};
+
+/**
+ * The registry of images, and the organization's part of it.
+ *
+ * @generated from message holdfast.v1.AppRegistry
+ */
+export type AppRegistryJson = {
+  /**
+   * Host and port.
+   *
+   * @generated from field: string host = 1;
+   */
+  host?: string;
+
+  /**
+   * First part of the names of its images, such as "<repository>/shop:1".
+   *
+   * @generated from field: string repository = 2;
+   */
+  repository?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.AppRegistry.
+ * Use `create(AppRegistrySchema)` to create a new message.
+ */
+export const AppRegistrySchema: GenMessage<AppRegistry, {jsonType: AppRegistryJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app_deployment, 5);
+
+/**
  * @generated from message holdfast.v1.StopAppRequest
  */
 export type StopAppRequest = Message<"holdfast.v1.StopAppRequest"> & {
@@ -273,7 +341,7 @@ export type StopAppRequestJson = {
  * Use `create(StopAppRequestSchema)` to create a new message.
  */
 export const StopAppRequestSchema: GenMessage<StopAppRequest, {jsonType: StopAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 4);
+  messageDesc(file_holdfast_v1_app_deployment, 6);
 
 /**
  * @generated from message holdfast.v1.StartAppRequest
@@ -300,7 +368,7 @@ export type StartAppRequestJson = {
  * Use `create(StartAppRequestSchema)` to create a new message.
  */
 export const StartAppRequestSchema: GenMessage<StartAppRequest, {jsonType: StartAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 5);
+  messageDesc(file_holdfast_v1_app_deployment, 7);
 
 /**
  * @generated from message holdfast.v1.RestartAppRequest
@@ -327,7 +395,7 @@ export type RestartAppRequestJson = {
  * Use `create(RestartAppRequestSchema)` to create a new message.
  */
 export const RestartAppRequestSchema: GenMessage<RestartAppRequest, {jsonType: RestartAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 6);
+  messageDesc(file_holdfast_v1_app_deployment, 8);
 
 /**
  * A machine of a hosted app.
@@ -406,7 +474,7 @@ export type AppNodeJson = {
  * Use `create(AppNodeSchema)` to create a new message.
  */
 export const AppNodeSchema: GenMessage<AppNode, {jsonType: AppNodeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 7);
+  messageDesc(file_holdfast_v1_app_deployment, 9);
 
 /**
  * @generated from message holdfast.v1.ListAppNodesRequest
@@ -433,7 +501,7 @@ export type ListAppNodesRequestJson = {
  * Use `create(ListAppNodesRequestSchema)` to create a new message.
  */
 export const ListAppNodesRequestSchema: GenMessage<ListAppNodesRequest, {jsonType: ListAppNodesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 8);
+  messageDesc(file_holdfast_v1_app_deployment, 10);
 
 /**
  * @generated from message holdfast.v1.AppNodes
@@ -460,7 +528,7 @@ export type AppNodesJson = {
  * Use `create(AppNodesSchema)` to create a new message.
  */
 export const AppNodesSchema: GenMessage<AppNodes, {jsonType: AppNodesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 9);
+  messageDesc(file_holdfast_v1_app_deployment, 11);
 
 /**
  * @generated from enum holdfast.v1.AppDeploymentStatus
@@ -603,6 +671,17 @@ export const AppDeploymentService: GenService<{
     methodKind: "unary";
     input: typeof RestartAppRequestSchema;
     output: typeof AppSchema;
+  },
+  /**
+   * Returns the registry to which the organization pushes the images of its apps. Clients sign in with an API key, or
+   * with the user name "token" and a token, of the scope apps:write. 422 hosting_unavailable without a registry.
+   *
+   * @generated from rpc holdfast.v1.AppDeploymentService.GetAppRegistry
+   */
+  getAppRegistry: {
+    methodKind: "unary";
+    input: typeof GetAppRegistryRequestSchema;
+    output: typeof AppRegistrySchema;
   },
   /**
    * Lists the machines of a hosted app; none for others.
