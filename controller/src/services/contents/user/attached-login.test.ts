@@ -7,7 +7,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TaskInput } from "#fleet/task/task.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
-import type { EngineTasks } from "../../service/engine-task.ts";
 import { managedServiceKind } from "../../service/managed-service.ts";
 import { addLogin, endLogin, loginOf, refuseAttachedLogin, sessionRoleOf } from "./attached-login.ts";
 import { createAttachedLoginWork } from "./attached-login-reconciler.ts";
@@ -25,13 +24,14 @@ let work: ControlLoop;
 
 beforeAll(async () => {
   store = await startTestStore();
-  const run = async (_: unknown, input: TaskInput) => {
+  const run = async (_: unknown, input: TaskInput): Promise<never> => {
     if (isDown) throw new HoldfastError("MACHINE_UNREACHABLE", "down");
     tasks.push(input);
+    return undefined as never;
   };
   const { databaseUsers: users, services } = store.collections;
   const { begin } = store;
-  work = createAttachedLoginWork({ users, services, begin, log: silentLog, tasks: { run: run as EngineTasks["run"] } });
+  work = createAttachedLoginWork({ users, services, begin, log: silentLog, tasks: { run } });
 });
 afterAll(() => store?.close());
 
