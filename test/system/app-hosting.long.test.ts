@@ -310,9 +310,9 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     const attached = expectStatus(await attach({ service_id: id }), 201).json;
     expect(attached).toMatchObject({ kind: "app", prefix: "SHOP", username: null });
     expect(await ended(attached)).toMatchObject({ status: "completed" });
-    const [, shop = ""] = /^0 http:\/\/(\S+):8080\n$/.exec(await ask("/sh?script=echo%20$SHOP_URL")) ?? [];
+    const [, shop = ""] = /^0 http:\/\/(\S+):7000\n$/.exec(await ask("/sh?script=echo%20$SHOP_URL")) ?? [];
     expect(shop).toMatch(/^shop-[0-9a-f]{12}\.private\.apps\./);
-    expect(await ask(`/connect?host=${shop}&port=8080`)).toBe("connected");
+    expect(await ask(`/connect?host=${shop}&port=7000`)).toBe("connected");
     expect(await ask(`/connect?host=${shop}&port=20001`)).toBe("ECONNREFUSED");
     const reserved = await platform.rest.patch(`/app-services/${id}`, { port: 80 });
     expect(reserved).toMatchObject({ status: 422, json: { code: "port_80_reserved" } });

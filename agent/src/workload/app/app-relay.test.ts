@@ -28,11 +28,11 @@ test("commands change only the servers that differ, and connections to former on
     ["r3/t0", undefined],
     ["r4/t0", undefined],
   ]);
-  const endpoints = [endpoint(), endpoint({ relay: 3, addresses: ["10.0.0.3"] })];
+  const endpoints = [endpoint(), endpoint({ relay: 3, addresses: ["10.0.0.3"], targetPort: 8_080 })];
   expect(commandsOf(current, endpoints)).toEqual([
     "set server r2/t0 state maint",
     "shutdown sessions server r2/t0",
-    "set server r3/t0 addr 10.0.0.3 port 5432",
+    "set server r3/t0 addr 10.0.0.3 port 8080",
     "set server r3/t0 state ready",
   ]);
   expect(commandsOf(new Map([["r1/t0", "10.0.0.1:5432"]]), [endpoint()])).toEqual([]);

@@ -142,11 +142,11 @@ export function serversOf(output: string): Servers {
 /** The commands by which the servers become those of the endpoints. */
 export function commandsOf(current: Servers, endpoints: readonly AppEndpoint[]): string[] {
   const desired = new Map(
-    endpoints.flatMap(({ relay, port, addresses }) =>
+    endpoints.flatMap(({ relay, port, targetPort = port, addresses }) =>
       targets.flatMap((name, index) => {
         const address = addresses[index];
         const server: string = `r${relay}/${name}`;
-        return address === undefined ? [] : [[server, `${address}:${port}`] as const];
+        return address === undefined ? [] : [[server, `${address}:${targetPort}`] as const];
       }),
     ),
   );

@@ -41,10 +41,10 @@ function requireRelease(release: Release): void {
 function requireEndpoints(endpoints: readonly AppEndpoint[]): void {
   if (new Set(endpoints.map(({ relay }) => relay)).size !== endpoints.length)
     throw invalid("endpoints.relay", "is not unique");
-  for (const { relay, host, port, addresses } of endpoints) {
+  for (const { relay, host, port, targetPort = port, addresses } of endpoints) {
     if (relay < 1 || relay > relaysMax) throw invalid("endpoints.relay", "is not the number of a relay");
     if (!hostPattern.test(host)) throw invalid("endpoints.host", "is not a host name");
-    if (!isPort(port)) throw invalid("endpoints.port", "is not a port");
+    if (!isPort(port) || !isPort(targetPort)) throw invalid("endpoints.port", "is not a port");
     if (addresses.length > relayAddressesMax || !addresses.every(isIPv4))
       throw invalid("endpoints.addresses", "has too many addresses, or one that is not of IPv4");
   }

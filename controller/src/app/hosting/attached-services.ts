@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { type DnsRecordObject, privateNameOf } from "#fleet/zone/dns-record.ts";
@@ -58,6 +59,8 @@ export interface AttachedServicesDeps {
 }
 
 const addressesMax = 3;
+/** Port of an attached app in containers. A program and a relay cannot listen on the same port. */
+const appPort = 7_000;
 
 const idsOf = ({ spec }: AppObject) =>
   [...new Set(spec.attachments.flatMap(({ app, serviceId }) => (app ? [] : [serviceId])))].toSorted();
@@ -125,7 +128,7 @@ export function createAttachedServices(deps: AttachedServicesDeps): AttachedServ
     variablesOf: (app) =>
       attachmentVariables([
         ...appsOf(app).map(({ target, attachment }): Attached => {
-          const outputs = { type: "app", host: privateHostOf(target), port: frontPort } as const;
+          const outputs = { type: "app", host: privateHostOf(target), port: appPort } as const;
           return { prefix: prefixOfAttachment(attachment), outputs };
         }),
         ...app.spec.attachments.flatMap((attachment): Attached[] => {
@@ -137,7 +140,8 @@ export function createAttachedServices(deps: AttachedServicesDeps): AttachedServ
     endpointsOf: (app) => [
       ...appsOf(app).map(({ target }) => ({
         host: privateHostOf(target),
-        port: frontPort,
+        port: appPort,
+        targetPort: frontPort,
         addresses: addressesOf(target),
       })),
       ...servicesOf(app).flatMap(({ object: service }) =>
@@ -145,7 +149,7 @@ export function createAttachedServices(deps: AttachedServicesDeps): AttachedServ
           Object.values(clientPorts(service.spec)).map((port) => ({
             host,
             port,
-            addresses: spec.addresses.slice(0, addressesMax),
+            addresses: spec.addresses.filter(isIPv4).slice(0, addressesMax),
           })),
         ),
       ),

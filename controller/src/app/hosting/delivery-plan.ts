@@ -23,6 +23,8 @@ export interface EndpointTarget {
   readonly host: string;
   readonly port: number;
   readonly addresses: readonly string[];
+  /** Port of the addresses; absent: the port that containers use. */
+  readonly targetPort?: number;
 }
 
 /** An endpoint with the number of its relay on each machine, which never changes while the app has the endpoint. */

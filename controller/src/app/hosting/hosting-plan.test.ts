@@ -215,7 +215,8 @@ describe("an app that is stopped", () => {
     const idle = node("n1", { isHealthy: false, isStopped: true, report: report(2, "new", {}) });
     const deploying = planHosting(starting, facts({ nodes: [idle] }));
     expect(deploying.status).toMatchObject({ state: "Deploying", delivery: { generation: 3 } });
-    expect(planHosting(app({ ...deploying.status }), facts({ nodes: [idle] })).event).toBeUndefined();
+    const waiting = planHosting(app({ ...deploying.status }), facts({ nodes: [idle] }));
+    expect([waiting.event, waiting.status.readyIds]).toEqual([undefined, []]);
     const serving = node("n1", { report: report(3, "new", { new: "ready" }) });
     expect(planHosting(app({ ...deploying.status }), facts({ nodes: [serving] }))).toMatchObject({
       event: "deployed",

@@ -62,6 +62,7 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
   const { nodes, failure, desired, now } = facts;
   const { replicas, deploymentId, power } = spec.hosting;
   const isOff = power === "off";
+  const isStarting = hosting.servingId !== null && (hosting.state === "Provisioning" || hosting.state === "Deploying");
   const remaining = nodes.filter(({ presence }) => presence === "present");
   const created = facts.newIds.slice(0, Math.max(0, replicas - remaining.length));
   const serving = remaining.filter(({ report }) => hosting.servingId !== null && servesOn(report, hosting.servingId));
@@ -107,7 +108,10 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
     // Clients are refused before the machines stop.
     readyIds: nodeIds.filter((id) => {
       if (isOff) return false;
-      const report = nodes.find((node) => node.id === id)?.report;
+      const node = nodes.find((each) => each.id === id);
+      // A machine that starts again reports the release that it will serve.
+      if (isStarting && node?.isHealthy !== true) return false;
+      const report = node?.report;
       return report === undefined ? hosting.readyIds.includes(id) : (report.app?.servingReleaseId ?? "") !== "";
     }),
     isPublished,
