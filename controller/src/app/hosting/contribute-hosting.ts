@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from "node:util";
-import { hostOfMachine, machineKind, type MachineObject } from "#fleet/machine/machine.ts";
-import { networkPolicies, type PolicySource } from "#fleet/network-policy/policy-source.ts";
+import { machineKind } from "#fleet/machine/machine.ts";
+import { networkPolicies } from "#fleet/network-policy/policy-source.ts";
 import { type OwnerKind, ownerKinds } from "#fleet/owner/owner-kind.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Contribution } from "#kernel/part.ts";
@@ -8,7 +7,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { operationSubjects } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import type { IngressSettings } from "../ingress/contribute-ingress.ts";
-import { frontPort } from "./hosting.ts";
+import { createAppPolicy } from "./app-policy.ts";
 import { createAppMonitoring } from "./monitored-app.ts";
 
 /** Apps as owners of machines: their answers to drains and lost hosts, their rules for traffic, their operations. */
@@ -38,62 +37,5 @@ function createAppOwners(apps: Collection<AppObject>): OwnerKind {
       reason: hasOthers ? "Its other machine starts." : "Its app gets another machine, once a host has capacity.",
     }),
     monitoring: createAppMonitoring(apps),
-  };
-}
-
-/** The rules for the machines of apps: ingresses from these networks, and apps to which one is attached. */
-function createAppPolicy(
-  apps: Collection<AppObject>,
-  machines: Collection<MachineObject>,
-  ingresses: readonly string[],
-): PolicySource {
-  /** Networks of the apps that have an attached app, by its id. */
-  function consumers(): ReadonlyMap<string, readonly string[]> {
-    const found = new Map<string, string[]>();
-    for (const { object } of apps.values()) {
-      const targets = object.spec.attachments.filter(({ app }) => app === true);
-      if (targets.length === 0) continue;
-      const addresses = object.status.hosting?.nodeIds.map((id) => machines.get(id)?.object.status.address ?? "") ?? [];
-      const networks = addresses.filter((address) => address !== "").map((address) => `${address}/32`);
-      for (const { serviceId } of targets) found.set(serviceId, [...(found.get(serviceId) ?? []), ...networks]);
-    }
-    return found;
-  }
-  const hasTargets = (app: AppObject | undefined) => app?.spec.attachments.some((each) => each.app === true) === true;
-  const appInputsOf = (app: AppObject | undefined) =>
-    hasTargets(app) ? [app?.status.hosting?.nodeIds, app?.spec.attachments] : undefined;
-  const inputsOf = (machine: MachineObject | undefined) =>
-    machine?.spec.owner?.kind === appKind.name ? [machine.spec.hostId, machine.status.address] : undefined;
-  return {
-    name: appKind.name,
-    rulesOn(hostId) {
-      const networks = consumers();
-      return machines.by(hostOfMachine, hostId).flatMap(({ object: { spec, status } }) => {
-        const { owner } = spec;
-        if (owner?.kind !== appKind.name || status.address === "") return [];
-        const from = [...new Set([...ingresses, ...(networks.get(owner.id) ?? [])])];
-        return [{ owner, to: status.address, port: frontPort, from }];
-      });
-    },
-    subscribe(onChange) {
-      const watches = [
-        machines.subscribe((id, before) => {
-          const after = machines.get(id)?.object;
-          if (isDeepStrictEqual(inputsOf(before), inputsOf(after))) return;
-          const { owner } = (after ?? before)?.spec ?? {};
-          // The machines of an attached app may be on any host.
-          if (hasTargets(apps.get(owner?.id ?? "")?.object)) onChange();
-          else onChange(new Set([before, after].flatMap((machine) => machine?.spec.hostId ?? [])));
-        }),
-        apps.subscribe((id, before) => {
-          if (!isDeepStrictEqual(appInputsOf(before), appInputsOf(apps.get(id)?.object))) onChange();
-        }),
-      ];
-      return {
-        close() {
-          for (const watch of watches) watch.close();
-        },
-      };
-    },
   };
 }

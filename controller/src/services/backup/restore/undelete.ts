@@ -61,7 +61,9 @@ export function recreated(
   const { id: serviceId, organizationId } = before.metadata;
   const { deletionRequestedAt: _, ...metadata } = before.metadata;
   // The service starts with one node, without the state of its previous nodes.
-  const { finalBackup: _f, closed: _c, canary: _t, nextNodeNumber: _n, primaryChange: _s, ...inherited } = spec;
+  // Attachments end before their service, and machines of apps may have other addresses now.
+  const { finalBackup: _f, closed: _c, canary: _t, nextNodeNumber: _n, primaryChange: _s, ...rest } = spec;
+  const { attachedClients: _a, ...inherited } = rest;
   const hostname = nodeHostnameOf(spec.hostname, 1);
   const origin: ServiceOrigin = {
     ...from,
