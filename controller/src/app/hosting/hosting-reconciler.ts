@@ -5,24 +5,18 @@ import type { CatalogData } from "#catalog/catalog.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { ZoneRecords } from "#fleet/zone/zone-records.ts";
-import { type MachineObject, machineKind } from "#fleet/machine/machine.ts";
+import { machineKind } from "#fleet/machine/machine.ts";
 import { createWorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import {
-  completed,
-  findOperation,
-  isFinished,
-  type OperationObject,
-  operationKind,
-  progressed,
-} from "#operation/operation.ts";
+import { findOperation, isFinished, type OperationObject, operationKind } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import type { AppIngress } from "../ingress/app-ingress.ts";
 import { createAppNodes, newAppMachine } from "./app-nodes.ts";
+import { type AppRemovalDeps, createAppRemoval, requestDeletion } from "./app-removal.ts";
 import { type AppWorkloadDeps, appWorkload } from "./app-workload.ts";
 import { appOfDeployment, type DeploymentObject, deploymentKind, finishedDeployment } from "./deployment.ts";
 import { type DeploymentImage, imageOfDeployment } from "./deployment-image.ts";
@@ -34,7 +28,10 @@ import { appHealth } from "./monitored-app.ts";
 import { type HostingPlan, type ObservedNode, planHosting } from "./hosting-plan.ts";
 import { operationAfter } from "./hosting-progress.ts";
 
-export interface HostingWorkDeps extends AppWorkloadDeps, Pick<FleetSystem, "machines" | "hosts"> {
+export interface HostingWorkDeps
+  extends AppWorkloadDeps,
+    Pick<FleetSystem, "machines" | "hosts">,
+    Pick<AppRemovalDeps, "removeRest"> {
   readonly ingress: Pick<AppIngress, "addresses" | "hostOf" | "isReachable">;
   readonly zone: Pick<ZoneRecords, "put" | "remove">;
   readonly fleet: Pick<Fleet, "run" | "session" | "observation" | "subscribe">;
@@ -42,8 +39,6 @@ export interface HostingWorkDeps extends AppWorkloadDeps, Pick<FleetSystem, "mac
   readonly deployments: Collection<DeploymentObject>;
   readonly operations: Collection<OperationObject>;
   readonly catalog: CatalogData;
-  /** Removes what other parts of the app's system have of a deleted app, in the unit of work that deletes it. */
-  readonly removeRest: (unit: UnitOfWork, app: AppObject, signal: AbortSignal) => Promise<void>;
   readonly begin: () => UnitOfWork;
   readonly newId: () => string;
   readonly clock: Clock;
@@ -64,55 +59,17 @@ const notInTime = "The machines of the app did not report in time.";
 export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
   const { apps, deployments, machines, fleet, operations, begin, clock, log } = deps;
   const delivery = createWorkloadDelivery(deps);
-  const { machinesOf, observe, reasonOf } = createAppNodes(deps);
+  const nodesOfApps = createAppNodes(deps);
+  const { observe, reasonOf } = nodesOfApps;
+  const removal = createAppRemoval({ ...deps, machinesOf: nodesOfApps.machinesOf, commit });
 
   async function reconcile(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
     const app = await apps.getCurrent(id, signal);
-    if (app === undefined) return removeMachines(id, signal);
+    if (app === undefined) return removal.removeMachines(id, signal);
     if (!isHosted(app.object)) return settled;
     const hosted = { object: app.object, modRevision: app.modRevision };
-    if (hosted.object.metadata.deletionRequestedAt !== undefined) return remove(hosted, signal);
+    if (hosted.object.metadata.deletionRequestedAt !== undefined) return removal.remove(hosted, signal);
     return converge(hosted, signal);
-  }
-
-  /** Deletes the machines of an app that is gone, such as with its organization. */
-  async function removeMachines(id: string, signal: AbortSignal): Promise<ReconcileOutcome> {
-    const unit = begin();
-    const hasRecords = deps.zone.remove(unit, { kind: appKind.name, id });
-    return requestDeletion(unit, machinesOf(id)) || hasRecords ? commit(unit, signal) : settled;
-  }
-
-  function requestDeletion(unit: UnitOfWork, found: readonly Stored<MachineObject>[]): boolean {
-    const remaining = found.filter(({ object }) => object.metadata.deletionRequestedAt === undefined);
-    for (const machine of remaining) {
-      const metadata = { ...machine.object.metadata, deletionRequestedAt: clock.now() };
-      unit.update(machineKind, machine, { ...machine.object, metadata });
-    }
-    return remaining.length > 0;
-  }
-
-  async function remove(app: Stored<HostedApp>, signal: AbortSignal): Promise<ReconcileOutcome> {
-    const { id, organizationId, name } = app.object.metadata;
-    const found = machinesOf(id);
-    const operation = await findOperation(operations, app.object.status.hosting.operationId, signal);
-    const isInProgress = operation !== undefined && !isFinished(operation.object);
-    const unit = begin();
-    // The services change once more when the attachments end.
-    if (deps.attached.admit(unit, app.object, [])) return commit(unit, signal);
-    if (requestDeletion(unit, found)) {
-      const progress = { step: "DeleteMachines", progressPct: 10, mark: `${found.length} machines` };
-      if (isInProgress) unit.update(operationKind, operation, progressed(operation.object, progress, clock.now()));
-      return commit(unit, signal);
-    }
-    if (found.length > 0) return again(recheckMs, "its machines are being deleted");
-    deps.zone.remove(unit, { kind: appKind.name, id });
-    await deps.removeRest(unit, app.object, signal);
-    for (const each of deployments.by(appOfDeployment, id)) unit.remove(deploymentKind, each);
-    unit.remove(appKind, app);
-    unit.releaseName(appKind, organizationId, name);
-    if (isInProgress) unit.update(operationKind, operation, completed(operation.object, clock.now()));
-    log.info("app deleted", { app: id });
-    return commit(unit, signal);
   }
 
   async function converge(app: Stored<HostedApp>, signal: AbortSignal): Promise<ReconcileOutcome> {
@@ -143,8 +100,9 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     if (isChanged) return commit(unit, signal);
     deliver(object);
     if (isAwaited) return again(publishMs, "its name is published");
-    if (obstacle !== undefined) return again(publishMs, "its services admit it");
-    return again(plan.status.operationId === null ? 10 * recheckMs : recheckMs, "machines and their reports");
+    const isIdle = plan.status.operationId === null;
+    if (obstacle !== undefined) return again(isIdle ? recheckMs : publishMs, "its services admit it");
+    return again(isIdle ? 10 * recheckMs : recheckMs, "machines and their reports");
   }
 
   /** Addresses of the app's machines that have one. */
@@ -172,7 +130,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     let isChanged = false;
     for (const id of plan.created) unit.create(machineKind, newAppMachine(object, id, deps.catalog, now));
     const deleted = plan.deleted.flatMap((id) => machines.get(id) ?? []);
-    isChanged = requestDeletion(unit, deleted) || plan.created.length > 0;
+    isChanged = requestDeletion(unit, deleted, now) || plan.created.length > 0;
     const { ingress, zone } = deps;
     const record = { name: ingress.hostOf(object), addresses: ingress.addresses, ttlS: recordTtlS };
     isChanged = deps.attached.admit(unit, object, addressesOf(object)) || isChanged;
