@@ -9,9 +9,14 @@ const besideTheCode =
   "{common,mtls,https,egress,feed,controller,gateway,dns,host,inference,ingress,issuer,registry,sdk,console,cli,local,store,image,testing}/**/*.test.ts";
 const ofMachines = "{agent,compute,tds}/**/*.test.ts";
 const longLane = "**/*.long.test.ts";
-/** Files that replace a module by `vi.mock`, which other files of the worker would get, too. */
+/**
+ * Files that replace a module or the clock, which other files of the worker would get, too. A clock that counts timers
+ * would also count those that code of other files starts.
+ */
 const replacing = sourceFiles().filter(
-  (path) => path.endsWith(".test.ts") && readFileSync(join(import.meta.dirname, path), "utf8").includes("vi.mock("),
+  (path) =>
+    path.endsWith(".test.ts") &&
+    /vi\.(mock|useFakeTimers)\(/.test(readFileSync(join(import.meta.dirname, path), "utf8")),
 );
 
 export default defineConfig({
