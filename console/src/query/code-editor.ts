@@ -56,17 +56,40 @@ const colors = HighlightStyle.define([
 ]);
 
 /**
- * Replaces the selection by typed text. The browser would give the text the style of the selection, as an attribute
- * that the policy of the page refuses and reports.
+ * Replaces selected text in place of the browser, which would give the new text the style of the selection, as an
+ * attribute that the policy of the page refuses and reports.
  */
 const replaceSelection = EditorView.domEventHandlers({
   beforeinput(event, view) {
     if (event.inputType !== "insertText" || event.data === null || event.isComposing) return false;
-    if (view.state.selection.main.empty) return false;
-    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    const { from, to } = selectionOf(view);
+    if (from === to) return false;
+    const changes = { from, to, insert: event.data };
+    const selection = { anchor: from + event.data.length };
+    view.dispatch({ changes, selection, userEvent: "input.type", scrollIntoView: true });
     return true;
   },
+  // The browser inserts the text of a composition itself, so the selection is deleted before.
+  compositionstart(_, view) {
+    const { from, to } = selectionOf(view);
+    if (from !== to) view.dispatch({ changes: { from, to }, selection: { anchor: from }, userEvent: "input.type" });
+    return false;
+  },
 });
+
+/**
+ * The selected text of the page. The editor's state gets a new selection by an event, which can be later than the input
+ * that replaces the selection. Browsers whose shadow roots report no selection have the one of the state.
+ */
+function selectionOf(view: EditorView): { readonly from: number; readonly to: number } {
+  const root: DocumentOrShadowRoot & { getSelection?(): Selection | null } = view.root;
+  const { anchorNode, anchorOffset = 0, focusNode, focusOffset = 0 } = root.getSelection?.() ?? {};
+  const isInEditor = (node: Node | null | undefined): node is Node =>
+    node instanceof Node && view.contentDOM.contains(node);
+  if (!isInEditor(anchorNode) || !isInEditor(focusNode)) return view.state.selection.main;
+  const [anchor, head] = [view.posAtDOM(anchorNode, anchorOffset), view.posAtDOM(focusNode, focusOffset)];
+  return { from: Math.min(anchor, head), to: Math.max(anchor, head) };
+}
 
 /**
  * Creates an editor in a shadow root below `host`. In the document itself its styles would be an element, which the
