@@ -21,14 +21,15 @@ export interface ServiceManager {
   /** Ends the supervisor without its machines; systemd starts it again, from the current release. */
   handOver(unit: string): Promise<void>;
   state(unit: string): Promise<UnitState>;
-  /** Newest lines of the unit's log. */
+  /** Newest lines of the unit's processes, with the reasons for which they ended. */
   log(unit: string, lines: number): Promise<string>;
 }
 
-/** Lines of systemd at a start of the unit about each process of machines that runs on from the former start. */
-const leftOver = /: Found left-over process |^This usually indicates unclean termination /;
-/** Lines that are read for one that is returned. */
-const journalFactor = 20;
+/**
+ * Entries of systemd that explain the end of a process: it exited, it could not be executed (sd-messages.h). systemd
+ * also writes entries about every process of machines that continues, which are many at each start.
+ */
+const explanations = ["98e322203f7a4ed290d09fe03c09fe15", "641257651c1b4ec9a8624d7a40a9e1e7"];
 
 /** The systemd of this machine. Throws a UserError if it is not the machine's first process. */
 export function openSystemd(): ServiceManager {
@@ -47,10 +48,9 @@ export function openSystemd(): ServiceManager {
       return { mainPid: numberOf("MainPID"), restarts: numberOf("NRestarts") };
     },
     async log(unit, lines) {
-      const most = String(lines * journalFactor);
-      const journal = await run("journalctl", ["--unit", unit, "--lines", most, "--no-pager", "--output=cat"]);
-      const own = journal.split("\n").filter((line) => line !== "" && !leftOver.test(line));
-      return own.slice(-lines).join("\n");
+      const ends = ["_UID=0", `UNIT=${unit}`, ...explanations.map((id) => `MESSAGE_ID=${id}`)];
+      const matches = [`_SYSTEMD_UNIT=${unit}`, "+", ...ends];
+      return run("journalctl", ["--lines", String(lines), "--no-pager", "--output=cat", ...matches]);
     },
   };
 }
