@@ -1,4 +1,4 @@
-import type { CliCommand } from "../../cli/src/command.ts";
+import { type CliCommand, verbAliases } from "../../cli/src/command.ts";
 import { everyCommand, leavesOf } from "../../cli/src/every-command.ts";
 import { exitCodes } from "../../cli/src/exit-code.ts";
 import { nounGroups, nouns } from "../../cli/src/nouns.ts";
@@ -58,7 +58,7 @@ export async function cliPages(): Promise<Pages> {
     introduction,
     ...table(["exit code", "meaning"], codes),
     "",
-    "`services connect` exits with the code of psql or valkey-cli.",
+    "`services connect` exits with the code of the engine's client, such as psql.",
     "",
     ...index,
   ];
@@ -73,9 +73,17 @@ function nounPage(noun: CliCommand): string {
     const flags = command.options
       .filter(({ hidden }) => !hidden)
       .map(({ flags: spelled, description }) => `\`${cell(spelled)}\` ${cell(description)}`);
-    const former = command.aliases().map((alias) => `; formerly \`${alias}\``);
+    const isNoun = command === noun;
+    const isUsual = (alias: string) => isNoun || verbAliases.get(command.name())?.includes(alias) === true;
+    const names = (word: string, aliases: readonly string[]) =>
+      aliases.length === 0 ? "" : `; ${word} ${aliases.map((alias) => `\`${alias}\``).join(", ")}`;
+    const also = names("also", command.aliases().filter(isUsual));
+    const former = names(
+      "formerly",
+      command.aliases().filter((alias) => !isUsual(alias)),
+    );
     const [path, args] = [pathOf(command), command.registeredArguments.map(argumentText).join(" ")];
-    const summary = cell([command.description(), ...former].join(""));
+    const summary = cell(`${command.description()}${also}${former}`);
     return [[`\`${[path, args].filter(Boolean).join(" ")}\``, summary, flags.join("<br>")]];
   });
   const examples = leavesOf(noun).flatMap(({ examples: lines }) => lines);

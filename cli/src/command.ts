@@ -4,7 +4,7 @@ import { globalFlagsOf, ownFlagsOf } from "./global-flags.ts";
 import { UsageError } from "./exit-code.ts";
 
 /** Names that verbs have in other tools. */
-const verbAliases: ReadonlyMap<string, readonly string[]> = new Map([
+export const verbAliases: ReadonlyMap<string, readonly string[]> = new Map([
   ["list", ["ls"]],
   ["delete", ["rm"]],
   ["remove", ["rm"]],
