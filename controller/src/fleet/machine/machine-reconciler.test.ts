@@ -67,8 +67,23 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
   const kernels = new Map<string, string>();
   /** True: the next replacement of a kernel succeeds, but its response is lost. */
   let losesAnswer = false;
+  /** Machines that end within a pass, after a step of it. */
+  const endsAfter = new Map<string, "growDisk" | "start">();
+  async function end(id: string): Promise<void> {
+    endsAfter.delete(id);
+    await hosts.crash(id);
+    await expect.poll(async () => (await hosts.provider.get(id, signal))?.state, { interval: 10 }).toBe("stopped");
+  }
   const ofGuests = (provider: ComputeProvider): ComputeProvider => ({
     ...provider,
+    async start(id, enrollment, of) {
+      await provider.start(id, enrollment, of);
+      if (endsAfter.get(id) === "start") await end(id);
+    },
+    async growDisk(id, diskBytes, of) {
+      await provider.growDisk(id, diskBytes, of);
+      if (endsAfter.get(id) === "growDisk") await end(id);
+    },
     async get(id, of) {
       const [facts, guestKernel] = [await provider.get(id, of), kernels.get(id)];
       return facts && { ...facts, ...(guestKernel !== undefined && { guestKernel }) };
@@ -151,6 +166,15 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
   const becomes = (id: string, state: string | undefined) =>
     expect.poll(() => status(id)?.state, { interval: 10 }).toBe(state);
 
+  /** Records the states of a machine, each when it changes. */
+  function watchStates(id: string): { readonly states: readonly unknown[]; close(): void } {
+    const states: unknown[] = [];
+    const watch = machines.subscribe((changed) => {
+      if (changed === id && states.at(-1) !== status(id)?.state) states.push(status(id)?.state);
+    });
+    return { states, close: () => watch.close() };
+  }
+
   it("runs a machine, with an enrollment that only its object and its file have", async () => {
     const id = await newMachine();
     await becomes(id, "running");
@@ -207,6 +231,38 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     now = -3_600_000;
     await expect.poll(starts).toBe(3);
     now = 0;
+  });
+
+  it("counts a crash in the middle of a pass", async () => {
+    const id = await newMachine();
+    const { states, close } = watchStates(id);
+    await becomes(id, "running");
+    endsAfter.set(id, "growDisk");
+    await change(id, (m) => ({ ...m, spec: { ...m.spec, diskBytes: 2 * gib } }));
+    await expect.poll(async () => (await hosts.provider.get(id, signal))?.starts).toBe(2);
+    await becomes(id, "running");
+    close();
+    // A state of stopped would hide the crash from the pass that counts it.
+    expect(states.slice(-3)).toEqual(["running", "starting", "running"]);
+  });
+
+  it("counts a crash within the pass that started the machine", async () => {
+    const starting = machineObject({
+      owner: { kind: "managed-service", id: "s" },
+      hostId: "local",
+      rootBytes: gib,
+    });
+    const { id } = starting.metadata;
+    endsAfter.set(id, "start");
+    const { states, close } = watchStates(id);
+    const unit = begin();
+    unit.create(machineKind, starting);
+    await unit.commit();
+    await becomes(id, "running");
+    expect((await hosts.provider.get(id, signal))?.starts).toBe(2);
+    close();
+    expect(states).toContain("starting");
+    expect(states).not.toContain("stopped");
   });
 
   it("has failed after five crashes, runs once its agent is connected, and counts from zero after a stop", async () => {

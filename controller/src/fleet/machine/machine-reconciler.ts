@@ -31,11 +31,17 @@ interface MachineMemory {
   readonly crashes: readonly number[];
   /** Time of the last crash, in milliseconds since 1970; undefined before the first one. */
   readonly crashedAt: number | undefined;
+  /** True from the start of the machine by this controller until it is stopped, or until its crash is counted. */
+  readonly started: boolean;
+  /** Start counter (MachineFacts) of the run whose crash was counted last; undefined before the first one. */
+  readonly crashedRun: number | undefined;
   /** True if this controller delivered the stored enrollment to the machine. */
   readonly enrollmentDelivered: boolean;
 }
 
 const emptyMemory: MachineMemory = {
+  started: false,
+  crashedRun: undefined,
   silentSince: undefined,
   crashes: [],
   crashedAt: undefined,
@@ -61,15 +67,19 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
     const monotonicMs = deps.clock.monotonicMs();
     const isSilent = facts?.state === "running" && session === undefined;
     const silentSince = isSilent ? (memory.silentSince ?? monotonicMs) : undefined;
-    const hasCrashed = isCrashed(machine, facts);
+    const hasCrashed = hasUncountedCrash(machine, facts, memory);
     // A shutdown resets the count of crashes.
     const formerCrashes = machine.spec.power === "off" ? [] : memory.crashes;
     const crashes = (hasCrashed ? [...formerCrashes, monotonicMs] : formerCrashes).filter(
       (crash) => monotonicMs - crash < crashWindowMs,
     );
     const crashedAt = hasCrashed ? now : memory.crashedAt;
-    memories.set(id, { ...memory, silentSince, crashes, crashedAt });
-    if (hasCrashed) await writeStatus(id, "crashed", { reason: "The machine ended and is restarted." }, deps, signal);
+    const started = memory.started && !hasCrashed;
+    const crashedRun = hasCrashed ? facts?.starts : facts && memory.crashedRun;
+    memories.set(id, { ...memory, silentSince, crashes, crashedAt, started, crashedRun });
+    // The write of a counted crash may have failed.
+    if (hasCrashed || isCrashed(machine, facts))
+      await writeStatus(id, "crashed", { reason: "The machine ended and is restarted." }, deps, signal);
     const silentMs = silentSince === undefined ? 0 : monotonicMs - silentSince;
     const crashesAgoMs = crashes.map((crash) => monotonicMs - crash);
     const { enrollmentDelivered } = memory;
@@ -90,13 +100,14 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
 
   async function perform(step: MachineStep, machine: MachineObject, signal: AbortSignal): Promise<void> {
     const { id } = machine.metadata;
-    const recordDelivery = (enrollmentDelivered: boolean) => {
-      memories.set(id, { ...(memories.get(id) ?? emptyMemory), enrollmentDelivered });
+    const record = (change: Partial<MachineMemory>) => {
+      memories.set(id, { ...(memories.get(id) ?? emptyMemory), ...change });
     };
     const deliversEnrollment = step.kind === "start" || step.kind === "enroll";
-    if (deliversEnrollment) recordDelivery(false);
+    if (deliversEnrollment) record({ enrollmentDelivered: false });
+    if (step.kind === "stop") record({ started: false });
     await performMachineStep(step, machine, deps, signal);
-    if (deliversEnrollment) recordDelivery(true);
+    if (deliversEnrollment) record({ enrollmentDelivered: true, started: true });
   }
 
   /**
@@ -142,7 +153,9 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
         const sizeProblem = await performAll(steps, machine, observed, signal);
         if (steps.some(({ kind }) => kind === "deleteObject")) return settled;
         if (steps.some(({ kind }) => kind === "place")) return again(0, "the machine has a host");
-        await writeObserved(machine, observed, sizeProblem, deps, signal);
+        const isUncounted = (facts: MachineFacts) => hasUncountedCrash(machine, facts, memories.get(id) ?? emptyMemory);
+        const hasEnded = await writeObserved(machine, observed, { sizeProblem, isUncounted }, deps, signal);
+        if (hasEnded) return again(0, "the machine ended during the pass");
         if (sizeProblem !== "") return again(failureRetryDelayMs, sizeProblem);
         return recheckInMs === null ? settled : again(recheckInMs, "restart or silence");
       } catch (error) {
@@ -186,27 +199,47 @@ export function createMachineWork(
   };
 }
 
-function isCrashed(machine: MachineObject, facts: MachineFacts | undefined): boolean {
+/** True if a machine that should run ended while it was up by the stored state, or since this controller started it. */
+function isCrashed(machine: MachineObject, facts: MachineFacts | undefined, started = false): boolean {
   const { metadata, spec } = machine;
   const shouldRun = spec.power === "on" && metadata.deletionRequestedAt === undefined;
-  return shouldRun && isUp(machine) && facts?.state === "stopped";
+  return shouldRun && (started || isUp(machine)) && facts?.state === "stopped";
 }
 
-/** Writes the state and size that the provider reports after the steps. */
+/** Each run crashes at most once. The stored state alone does not tell, because the cache may lag behind its change. */
+function hasUncountedCrash(
+  machine: MachineObject,
+  facts: MachineFacts | undefined,
+  { started, crashedRun }: MachineMemory,
+): boolean {
+  return isCrashed(machine, facts, started) && facts?.starts !== crashedRun;
+}
+
+interface PassOutcome {
+  readonly sizeProblem: string;
+  /** True if the machine crashed after the pass observed it, so that the next pass has to count the crash. */
+  readonly isUncounted: (facts: MachineFacts) => boolean;
+}
+
+/**
+ * Writes the state and size that the provider reports after the steps. Resolves with true, and writes nothing, if the
+ * machine crashed since the observation: a stored state of stopped would hide the crash from the next pass.
+ */
 async function writeObserved(
   machine: MachineObject,
   observed: ObservedMachine,
-  sizeProblem: string,
+  { sizeProblem, isUncounted }: PassOutcome,
   deps: MachineReconcilerDeps,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const {
     metadata: { id, generation },
     spec,
   } = machine;
   const { crashesAgoMs: crashes, crashedAt } = observed;
   const facts = await deps.provider.get(id, signal);
-  if (facts === undefined) return;
+  if (facts === undefined) return false;
+  if (isUncounted(facts)) return true;
   const event = foundEvent(machine, facts.state, observed);
   const reason = event === "failed" ? `The machine ended ${crashes.length} times within ten minutes.` : "";
   const { vcpu, memoryBytes, rootBytes = spec.rootBytes } = facts.plan;
@@ -220,6 +253,7 @@ async function writeObserved(
   };
   const options = { ofGeneration: generation };
   await writeStatus(id, event, { ...change, ...statusAddressesOf(facts) }, deps, signal, options);
+  return false;
 }
 
 /**
