@@ -5,7 +5,8 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Owners } from "../owner/owners.ts";
-import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
+import type { MachineObject, MachineStatus } from "./machine.ts";
+import { emptyMemory, hasUncountedCrash, isCrashed, type MachineMemory } from "./machine-memory.ts";
 import { crashWindowMs, foundEvent, type MachineStep, type ObservedMachine, planMachine } from "./machine-plan.ts";
 import {
   statusAddressesOf,
@@ -24,29 +25,6 @@ export interface MachineReconcilerDeps extends MachineStepDeps {
   /** The agent's stream, at any controller; `connectedAt` in milliseconds since 1970. */
   readonly session: (machineId: string) => { readonly connectedAt: number } | undefined;
 }
-
-/** Observations of a machine that are only in memory. Times are of the monotonic clock. */
-interface MachineMemory {
-  readonly silentSince: number | undefined;
-  readonly crashes: readonly number[];
-  /** Time of the last crash, in milliseconds since 1970; undefined before the first one. */
-  readonly crashedAt: number | undefined;
-  /** True from the start of the machine by this controller until it is stopped, or until its crash is counted. */
-  readonly started: boolean;
-  /** Start counter (MachineFacts) of the run whose crash was counted last; undefined before the first one. */
-  readonly crashedRun: number | undefined;
-  /** True if this controller delivered the stored enrollment to the machine. */
-  readonly enrollmentDelivered: boolean;
-}
-
-const emptyMemory: MachineMemory = {
-  started: false,
-  crashedRun: undefined,
-  silentSince: undefined,
-  crashes: [],
-  crashedAt: undefined,
-  enrollmentDelivered: false,
-};
 
 const failureRetryDelayMs = 15_000;
 const pendingRetryDelayMs = 1_000;
@@ -197,22 +175,6 @@ export function createMachineWork(
     // The time of a graceful stop, and a minute for the other steps.
     deadlineMs: stopGraceMs + 60_000,
   };
-}
-
-/** True if a machine that should run ended while it was up by the stored state, or since this controller started it. */
-function isCrashed(machine: MachineObject, facts: MachineFacts | undefined, started = false): boolean {
-  const { metadata, spec } = machine;
-  const shouldRun = spec.power === "on" && metadata.deletionRequestedAt === undefined;
-  return shouldRun && (started || isUp(machine)) && facts?.state === "stopped";
-}
-
-/** Each run crashes at most once. The stored state alone does not tell, because the cache may lag behind its change. */
-function hasUncountedCrash(
-  machine: MachineObject,
-  facts: MachineFacts | undefined,
-  { started, crashedRun }: MachineMemory,
-): boolean {
-  return isCrashed(machine, facts, started) && facts?.starts !== crashedRun;
 }
 
 interface PassOutcome {
