@@ -29,6 +29,26 @@ const cases = [
   ],
   ["a commit without a call", "export const e = (unit: { commit(): number }) => unit.commit();"],
 
+  ["an element of styles", "export const e = () => <style>{'a { color: red }'}</style>;", "no-inline-style"],
+  [
+    "markup of a component",
+    "export const e = (a: string) => <p dangerouslySetInnerHTML={{ __html: a }} />;",
+    "no-inline-style",
+  ],
+  [
+    "markup of an element",
+    "export const e = (a: { innerHTML: string }) => {\n  a.innerHTML = '<p>';\n};",
+    "no-inline-style",
+  ],
+  [
+    "an attribute of style",
+    'export const e = (a: Element) => a.setAttribute("style", "color: red");',
+    "no-inline-style",
+  ],
+  ["a created element of styles", 'export const e = () => document.createElement("style");', "no-inline-style"],
+  ["a property of style", "export const e = (width: number) => <p style={{ width }} />;"],
+  ["another attribute", 'export const e = (a: Element) => a.setAttribute("title", "style");'],
+
   ["a statement that waits for a time", `export const a = "SELECT pg_${"sleep"}(60)";`, "no-sql-sleep"],
   [
     "a template with such a statement",
@@ -101,7 +121,8 @@ const cases = [
 
 const directory = mkdtempSync(join(tmpdir(), "holdfast-lint-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
-const fileOf = (index) => `case-${index}.ts`;
+/** A component needs the ending of its syntax. */
+const fileOf = (index) => `case-${index}.${/<\/|\/>/.test(cases[index][1]) ? "tsx" : "ts"}`;
 
 /** Our rules that found something, by file. */
 const found = new Map();

@@ -1,6 +1,7 @@
 // Lint rules of this repository, as a plugin of oxlint.
 import { audited } from "./audited.js";
 import { noDoubleCast } from "./no-double-cast.js";
+import { noInlineStyle } from "./no-inline-style.js";
 import { noSqlSleep } from "./no-sql-sleep.js";
 import { noVoidCall } from "./no-void-call.js";
 import { comments, names, texts, values } from "./words.js";
@@ -10,6 +11,7 @@ export default {
   rules: {
     audited,
     "no-double-cast": noDoubleCast,
+    "no-inline-style": noInlineStyle,
     "no-sql-sleep": noSqlSleep,
     "no-void-call": noVoidCall,
     names,
