@@ -27,8 +27,11 @@ const tabs = [
   "logs",
   "events",
   "query",
+  "performance",
   "queues",
   "scaling",
+  "configuration",
+  "maintenance",
   "settings",
 ];
 const paths = [
@@ -145,6 +148,28 @@ describe("each page of the console", { timeout: longMs }, () => {
     await page.getByRole("dialog").waitFor();
     await fixture.expectAccessible(page, `a dialog, ${name}`);
     await screenshot(page, `dialog ${name}`);
+  });
+
+  it("adds a node, makes it the primary, and removes the other one", async () => {
+    const page = await fixture.openSignedIn();
+    await settled(page);
+    await page.goto(`${fixture.platform.admin.base_url}/console/services/${service.id}`);
+    const nodes = page.getByRole("table", { name: "Nodes" });
+    await page.getByRole("button", { name: /^Add a node/ }).click();
+    const replica = nodes.getByRole("row").filter({ hasText: "replica" });
+    await replica.getByText("Running", { exact: true }).waitFor({ timeout: longMs });
+    const added = await replica.locator("td.mono, td .mono").innerText();
+    const makePrimary = replica.getByRole("button", { name: "Make primary", exact: true });
+    await makePrimary.click();
+    const primary = nodes.getByRole("row").filter({ hasText: "primary" }).filter({ hasText: added });
+    await primary.waitFor({ timeout: longMs });
+    await fixture.expectAccessible(page, "two nodes");
+    await replica.getByRole("button", { name: "Remove", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    const name = (await dialog.locator("label").innerText()).split(" ")[1] ?? "";
+    await dialog.getByRole("textbox").fill(name);
+    await dialog.getByRole("button", { name: "Remove node" }).click();
+    await replica.waitFor({ state: "detached", timeout: longMs });
   });
 
   it.each(looks)("the page to sign in has no finding of axe, $name", async ({ name, ...look }) => {

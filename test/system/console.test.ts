@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "@holdfast/testing/api/clients.ts";
+import { openPostgresql, queryOnce } from "@holdfast/testing/api/clients.ts";
 import type { ConnectionJson, PageJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { createConsoleUnderTest } from "./console/console-under-test.ts";
@@ -11,6 +11,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
   const fixture = createConsoleUnderTest();
   let page: Page;
   let id = "";
+  let password = "";
   beforeAll(fixture.start, startMs);
   afterAll(fixture.remove, startMs);
 
@@ -63,7 +64,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     await page.getByRole("button", { name: "Reveal the password" }).click();
     const secret = page.getByRole("group", { name: "the password", exact: true });
     await waitUntil("the password is on the page", async () => !(await secret.innerText()).includes("•"));
-    const password = await secret.innerText();
+    password = await secret.innerText();
     const { json } = await fixture.platform.rest.get<ConnectionJson>(`/managed-services/${id}/connection`);
     expect(await page.getByRole("group", { name: "the connection" }).innerText()).toBe(json.uri);
     expect(await queryOnce(fixture.platform, json, { password }, "SELECT 42 AS answer")).toEqual([{ answer: 42 }]);
@@ -87,6 +88,47 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     await statement.press("Control+Enter");
     await page.locator("#content .fault:visible").waitFor();
     expect(await statement.innerText()).toContain("CREATE TABLE written (id int)");
+  });
+
+  it("shows which session blocks a query, and cancels the query", async () => {
+    const { json } = await fixture.platform.rest.get<ConnectionJson>(`/managed-services/${id}/connection`);
+    const open = () => openPostgresql(fixture.platform, json, { password });
+    const [blocker, blocked] = await Promise.all([open(), open()]);
+    await blocker.query("BEGIN; SELECT pg_advisory_lock(1)");
+    const failure = blocked.query("SELECT pg_advisory_lock(1)").catch(String);
+    await tab("Performance");
+    const row = page.getByRole("row").filter({ hasText: "blocked by" });
+    await row.getByRole("button", { name: /^Cancel/ }).click();
+    expect(await failure).toContain("canceling statement due to user request");
+    await row.waitFor({ state: "detached" });
+    await fixture.expectAccessible(page, "performance");
+    await Promise.all([blocker.end(), blocked.end()]);
+  });
+
+  it("changes a parameter, and shows why a value is refused", async () => {
+    await tab("Configuration");
+    await page.getByLabel("Parameters whose name contains").fill("work_mem");
+    await page.getByRole("button", { name: "Change work_mem", exact: true }).click();
+    const value = page.getByLabel("Value of work_mem");
+    await value.fill("much");
+    await page.keyboard.press("Enter");
+    await page.locator("#content .fault:visible").waitFor();
+    await value.fill("16MB");
+    await page.keyboard.press("Enter");
+    const row = page.getByRole("row").filter({ has: page.getByText("work_mem", { exact: true }) });
+    await row.getByText("16MB", { exact: true }).waitFor();
+    await fixture.expectAccessible(page, "configuration");
+  });
+
+  it("sets the maintenance window", async () => {
+    await tab("Maintenance");
+    await page.getByText("The service is up to date").waitFor();
+    await page.getByLabel("Day", { exact: true }).selectOption("sunday");
+    await page.getByLabel("Hours").selectOption("3");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Sunday, 03:00 to 05:00 UTC", { exact: true }).first().waitFor();
+    await page.getByRole("button", { name: "Use the default" }).waitFor();
+    await fixture.expectAccessible(page, "maintenance");
   });
 
   it("shows a change by another client without a reload", async () => {

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "preact/hooks";
 import { hrefOf } from "../router/location.ts";
 
 interface TabsProps {
@@ -8,10 +9,14 @@ interface TabsProps {
   readonly tabs: readonly { readonly name: string; readonly title: string }[];
 }
 
-/** Links to the parts of a page. */
+/** Links to the parts of a page. On a narrow screen they scroll, and the current one is visible. */
 export function Tabs({ label, path, current, tabs }: TabsProps) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav class="tabs" aria-label={label} ref={nav}>
       {tabs.map(({ name, title }, index) => (
         <a
           key={name}

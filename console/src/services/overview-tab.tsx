@@ -7,12 +7,14 @@ import { Age, Badge, Card, Copyable, Facts, Loading } from "../parts/parts.tsx";
 import { account } from "../session/account.ts";
 import type { TabProps } from "./tab-props.ts";
 import { toneOf } from "../tone.ts";
+import { HealthCard } from "./health-card.tsx";
+import { NodesCard } from "./nodes-card.tsx";
 import { engineText } from "./service-view.ts";
 import { costText } from "./services-page.tsx";
 import { useCatalog } from "./use-catalog.ts";
 
 /** The two metrics that every engine has, and the facts of the service. */
-export function OverviewTab({ service }: TabProps) {
+export function OverviewTab({ service, reload: reloadService }: TabProps) {
   const catalog = useCatalog();
   const { data, error, reload } = useLive<Metrics>(
     `overview metrics ${service.id}`,
@@ -56,31 +58,8 @@ export function OverviewTab({ service }: TabProps) {
           ]}
         />
       </Card>
-      <Card title="Nodes" flush>
-        <table class="table">
-          <caption class="visually-hidden">Nodes</caption>
-          <thead>
-            <tr>
-              <th scope="col">Role</th>
-              <th scope="col">Status</th>
-              <th scope="col">Zone</th>
-              <th scope="col">Host name</th>
-            </tr>
-          </thead>
-          <tbody>
-            {service.nodes.map((node) => (
-              <tr key={node.id}>
-                <td>{node.role}</td>
-                <td>
-                  <Badge tone={toneOf(node.status)}>{node.status}</Badge>
-                </td>
-                <td>{node.zone}</td>
-                <td class="mono small">{node.hostname}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Card>
+      <HealthCard service={service} />
+      <NodesCard service={service} reload={reloadService} />
       <Card title="Identifier">
         <Copyable text={service.id} label="id of the service" />
       </Card>

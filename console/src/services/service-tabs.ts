@@ -3,9 +3,12 @@ import type { ManagedService } from "@holdfast/sdk/responses.ts";
 import type { TabProps } from "./tab-props.ts";
 import { consoleEngineOf } from "./engines/engines.ts";
 import { BackupsTab } from "./backups-tab.tsx";
+import { ConfigurationTab } from "./configuration-tab.tsx";
 import { ConnectionTab } from "./connection-tab.tsx";
 import { LogsTab } from "./logs-tab.tsx";
+import { MaintenanceTab } from "./maintenance-tab.tsx";
 import { MetricsTab } from "./metrics-tab.tsx";
+import { PerformanceTab } from "./performance-tab.tsx";
 import { ScalingTab } from "./scaling-tab.tsx";
 import { ServiceEventsTab } from "./service-events-tab.tsx";
 import { SettingsTab } from "./settings-tab.tsx";
@@ -33,15 +36,18 @@ interface ServiceTab {
 /** The tabs of a service, in order. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const serviceTabs: readonly ServiceTab[] = [
-  { name: "overview",   title: "Overview",            Tab: OverviewTab },
-  { name: "connection", title: "Connection",          Tab: ConnectionTab },
-  { name: "metrics",    title: "Metrics",             Tab: MetricsTab },
-  { name: "users",      title: "Users", Tab: UsersTab },
-  { name: "backups",    title: "Backups",             Tab: BackupsTab, isFor: ({ backups }) => backups !== null },
-  { name: "logs",       title: "Logs",                Tab: LogsTab },
-  { name: "events",     title: "Events",              Tab: ServiceEventsTab },
-  { name: "query",      title: "Query",               Tab: QueryTab, isFor: hasQueries },
-  { name: "queues",     title: "Queues",              Tab: QueuesTab, isFor: hasQueues },
-  { name: "scaling",    title: "Scaling",             Tab: ScalingTab },
-  { name: "settings",   title: "Settings",            Tab: SettingsTab },
+  { name: "overview",       title: "Overview",      Tab: OverviewTab },
+  { name: "connection",     title: "Connection",    Tab: ConnectionTab },
+  { name: "metrics",        title: "Metrics",       Tab: MetricsTab },
+  { name: "users",          title: "Users",         Tab: UsersTab },
+  { name: "backups",        title: "Backups",       Tab: BackupsTab, isFor: ({ backups }) => backups !== null },
+  { name: "logs",           title: "Logs",          Tab: LogsTab },
+  { name: "events",         title: "Events",        Tab: ServiceEventsTab },
+  { name: "query",          title: "Query",         Tab: QueryTab, isFor: hasQueries },
+  { name: "performance",    title: "Performance",   Tab: PerformanceTab, isFor: hasQueries },
+  { name: "queues",         title: "Queues",        Tab: QueuesTab, isFor: hasQueues },
+  { name: "scaling",        title: "Scaling",       Tab: ScalingTab },
+  { name: "configuration",  title: "Configuration", Tab: ConfigurationTab },
+  { name: "maintenance",    title: "Maintenance",   Tab: MaintenanceTab },
+  { name: "settings",       title: "Settings",      Tab: SettingsTab },
 ];
