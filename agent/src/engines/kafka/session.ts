@@ -5,7 +5,13 @@ import { membersAuthority, partyFile } from "./certificates.ts";
 import { otherMembers } from "../members.ts";
 import { portsOf } from "./layout.ts";
 import { metadata } from "./protocol/apis.ts";
-import { type BrokerEndpoint, type Connection, withConnection } from "./protocol/connection.ts";
+import {
+  type BrokerEndpoint,
+  type Connection,
+  type OpenConnection,
+  openConnection,
+  withConnection,
+} from "./protocol/connection.ts";
 
 /** The broker's port for members, where the platform has all rights by its certificate. */
 export async function withSession<T>(
@@ -25,6 +31,16 @@ export async function withMemberSession<T>(
 ): Promise<T> {
   const endpoint = await endpointOf(instance, portsOf(instance).brokers);
   return withConnection({ ...endpoint, address }, signal, work);
+}
+
+/** A session at the port for members of a broker of the service, which the caller closes. */
+export async function openMemberSession(
+  instance: Instance,
+  address: string,
+  signal: AbortSignal,
+): Promise<OpenConnection> {
+  const endpoint = await endpointOf(instance, portsOf(instance).brokers);
+  return openConnection({ ...endpoint, address }, signal);
 }
 
 /** Sessions at one broker or several. */

@@ -26,8 +26,10 @@ function batch(offset: number, timeMs = 0): Buffer {
 
 async function unpack(...frames: readonly (SnapshotFrame | Buffer)[]): Promise<void> {
   async function* stream() {
-    for (const each of frames)
-      yield Buffer.isBuffer(each) ? frame({ kind: "batches", bytes: each.length }, each) : frame(each);
+    for (const each of frames) {
+      yield frame(Buffer.isBuffer(each) ? { kind: "batches", bytes: each.length } : each);
+      if (Buffer.isBuffer(each)) yield each;
+    }
   }
   await unpackSnapshot({ paths: { data } }, stream(), new AbortController().signal);
 }

@@ -12,12 +12,16 @@ export async function examine(deps: EngineDeps, instance: Instance, signal: Abor
   const [expected, found] = await withPrivateBroker(deps, instance, signal, async () => {
     const reader = createPartitionReader(instance, signal);
     let [stored, read] = [0, 0];
-    for (const { name, partitions } of present)
-      for (const [partition, { start, records }] of partitions.entries()) {
-        stored += records;
-        for await (const batches of reader.read({ topic: name, partition, start }))
-          read += batches.reduce((sum, batch) => sum + batch.records, 0);
-      }
+    try {
+      for (const { name, partitions } of present)
+        for (const [partition, { start, records }] of partitions.entries()) {
+          stored += records;
+          for await (const batches of reader.read({ topic: name, partition, start }))
+            read += batches.reduce((sum, batch) => sum + batch.records, 0);
+        }
+    } finally {
+      reader.close();
+    }
     return [stored, read] as const;
   });
   const detail = `${found} of ${expected} records of ${present.length} topics were read.`;

@@ -32,11 +32,12 @@ export type SnapshotFrame =
 
 const maxHeaderBytes = 16 << 20;
 
-export function frame(header: SnapshotFrame, content: Buffer = Buffer.alloc(0)): Buffer {
+/** Encodes a frame; the bytes of `batches` follow separately. */
+export function frame(header: SnapshotFrame): Buffer {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(4);
   length.writeUInt32BE(text.length);
-  return Buffer.concat([length, text, content]);
+  return Buffer.concat([length, text]);
 }
 
 /** Throws for a stream that does not end with `end`. */

@@ -21,10 +21,10 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
   const groups = await committedOffsets(instance, signal);
   const names = (await topics.list(instance, [], signal)).map(({ name }) => name);
   const found = names.length === 0 ? [] : await topics.list(instance, names, signal);
+  const reader = createPartitionReader(instance, signal);
 
   async function* snapshot(): AsyncGenerator<Buffer> {
     for (const { name, offsets } of groups) yield frame({ kind: "group", name, offsets });
-    const reader = createPartitionReader(instance, signal);
     for (const topic of found) yield* topicFrames(reader, topic);
     yield frame({ kind: "end" });
   }
@@ -33,7 +33,7 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
     streams: [{ name: snapshotStream, bytes: snapshot() }],
     totalBytes: found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
     end: async () => ({ version: kafkaVersion, dataTime, positions: null }),
-    close: async () => undefined,
+    close: async () => reader.close(),
   };
 }
 
@@ -48,7 +48,8 @@ async function* topicFrames(
     let next = await batches.next();
     for (; next.done !== true; next = await batches.next()) {
       const content = Buffer.concat(next.value.map(({ bytes }) => bytes));
-      yield frame({ kind: "batches", bytes: content.length }, content);
+      yield frame({ kind: "batches", bytes: content.length });
+      yield content;
     }
     if (next.value === undefined) return yield frame({ kind: "topic_deleted" });
     yield frame({ kind: "partition_end", ...next.value });

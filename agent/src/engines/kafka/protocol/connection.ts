@@ -1,6 +1,7 @@
 import { connect, type TLSSocket } from "node:tls";
 import { type Api, saslHandshakeKey } from "./apis.ts";
 import { int16, int32, Reader, Writer } from "./codec.ts";
+import { createResponses } from "./responses.ts";
 
 /** Endpoint of a broker, and the certificates of both sides: PEM. */
 export interface BrokerEndpoint {
@@ -24,12 +25,16 @@ const clientId = "holdfast";
 /** A response of the broker that the platform's calls never need. */
 const maxResponseBytes = 64 << 20;
 
-/** Connects, does the work and disconnects. An abort destroys the connection. */
-export async function withConnection<T>(
+/** An open connection, until it is closed. */
+export interface OpenConnection extends Connection {
+  close(): void;
+}
+
+/** Connects; calls wait for the connection. An abort destroys it. */
+export function openConnection(
   { address, port, key, certificate, authority }: BrokerEndpoint,
   signal: AbortSignal,
-  work: (connection: Connection) => Promise<T>,
-): Promise<T> {
+): OpenConnection {
   signal.throwIfAborted();
   const socket = connect({
     host: address,
@@ -42,11 +47,26 @@ export async function withConnection<T>(
   });
   const abort = () => socket.destroy(new Error("the call was canceled", { cause: signal.reason }));
   signal.addEventListener("abort", abort, { once: true });
+  return {
+    ...createConnection(socket),
+    close() {
+      signal.removeEventListener("abort", abort);
+      socket.destroy();
+    },
+  };
+}
+
+/** Connects, does the work and disconnects. An abort destroys the connection. */
+export async function withConnection<T>(
+  endpoint: BrokerEndpoint,
+  signal: AbortSignal,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const connection = openConnection(endpoint, signal);
   try {
-    return await work(createConnection(socket));
+    return await work(connection);
   } finally {
-    signal.removeEventListener("abort", abort);
-    socket.destroy();
+    connection.close();
   }
 }
 
@@ -59,7 +79,6 @@ interface Pending {
 export function createConnection(socket: TLSSocket): Connection {
   const pending: Pending[] = [];
   let correlation = 0;
-  let received: Buffer = Buffer.alloc(0);
   let broken: Error | undefined;
 
   const fail = (error: Error) => {
@@ -68,16 +87,13 @@ export function createConnection(socket: TLSSocket): Connection {
   };
   socket.on("error", fail);
   socket.on("close", () => fail(new Error("the broker closed the connection")));
+  // Responses come in the order of the requests, so the correlation id is not needed.
+  const receive = createResponses(maxResponseBytes, (response) => pending.shift()?.resolve(response.subarray(4)));
   socket.on("data", (part: Buffer) => {
-    received = received.length === 0 ? part : Buffer.concat([received, part]);
-    while (received.length >= 4) {
-      const length = received.readInt32BE();
-      if (length < 4 || length > maxResponseBytes)
-        return socket.destroy(new Error("the broker's response is too large"));
-      if (received.length < 4 + length) return;
-      // Responses come in the order of the requests, so the correlation id is not needed.
-      pending.shift()?.resolve(received.subarray(8, 4 + length));
-      received = received.subarray(4 + length);
+    try {
+      receive(part);
+    } catch (error) {
+      socket.destroy(error instanceof Error ? error : new Error(String(error)));
     }
   });
 
