@@ -3,7 +3,7 @@ import type { EngineTopic, NewTopic, TopicChange, TopicsFacet } from "../topics-
 import type { Instance } from "../instance.ts";
 import { readPartitions } from "./cluster-view.ts";
 import { groups } from "./groups.ts";
-import { isVisible } from "./layout.ts";
+import { isVisible, platform } from "./layout.ts";
 import { endpointsOf } from "./offsets.ts";
 import {
   createPartitions,
@@ -80,7 +80,8 @@ export const topics: TopicsFacet = {
 };
 
 function requireName(name: string): void {
-  if (!isVisible(name)) throw new EngineRefused(`The name ${name} is the platform's or the engine's.`);
+  if (!isVisible(name))
+    throw new EngineRefused(`${name} begins as names of the engine or the platform do: "__" and "${platform}".`);
 }
 
 function missing(name: string): EngineRefused {
