@@ -126,16 +126,14 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
     expect(listed).toEqual(["orders"]);
   });
 
-  it.skipIf(!asRoot)("is read and written by kcat, by name, with each compression", async () => {
+  it.skipIf(!asRoot)("is read and written by kcat, by name", async () => {
     const kcat = (args: readonly string[], input?: string) => runKcat(platform, bus, args, input);
     const consume = (topic: string) => kcat(["-C", "-t", topic, "-o", "beginning", "-e", "-q"]);
     expect((await consume("orders")).trim().split("\n").toSorted()).toEqual(["one", "three", "two"]);
-    const codecs = ["gzip", "lz4", "snappy", "zstd"];
-    const write = (codec: string) => kcat(["-P", "-t", "compressed", "-z", codec, "-l", "/mnt/input"], `${codec}\n`);
-    await asAdmin((admin) => admin.createTopics({ topics: [{ topic: "compressed" }], waitForLeaders: true }));
-    await Promise.all(codecs.map(write));
-    expect((await consume("compressed")).trim().split("\n").toSorted()).toEqual(codecs);
-    await asAdmin((admin) => admin.deleteTopics({ topics: ["compressed"] }));
+    // The topic is created by the first write.
+    await kcat(["-P", "-t", "compressed", "-z", "zstd", "-l", "/mnt/input"], "compressed\n");
+    expect(await consume("compressed")).toBe("compressed\n");
+    expectStatus(await platform.rest.delete(path("/topics/compressed")), 204);
   });
 
   it("shows consumers the records of committed transactions alone", async () => {
@@ -229,8 +227,8 @@ describe.skipIf(skip !== undefined)("a managed Kafka", () => {
   it("applies a parameter to the running broker, and refuses others that it does not have", async () => {
     const parameters = { "log.retention.ms": "3600000", "message.max.bytes": "2MB" };
     expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
-    const unknown = { parameters: { "super.users": "User:app_user" } };
-    expectStatus(await platform.rest.patch(path("/configuration"), unknown), 400);
+    for (const refused of [{ "super.users": "User:app_user" }, { "min.insync.replicas": "2" }])
+      expectStatus(await platform.rest.patch(path("/configuration"), { parameters: refused }), 400);
   });
 
   it("refuses what it does not have yet, with the engine's name", async () => {

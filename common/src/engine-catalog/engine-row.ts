@@ -28,6 +28,8 @@ export interface EngineRow {
   /** Parameters that exist but are managed by the platform. */
   readonly managedParameters: readonly RegExp[];
   readonly sizing: EngineSizing;
+  /** Parameters whose value is at most the number of the service's nodes. */
+  readonly nodeBoundParameters?: readonly string[];
   /** Extensions that the default user may create; empty if the engine has none. */
   readonly extensions: readonly string[];
   /** True if the engine has databases that can be listed and created. */

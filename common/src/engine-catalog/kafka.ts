@@ -43,6 +43,7 @@ export const kafka: EngineRow = {
   parameters: kafkaParameters,
   managedParameters: kafkaManaged,
   sizing: kafkaSizing,
+  nodeBoundParameters: ["min.insync.replicas"],
   privateListener: { port: kafkaPrivatePort },
   extensions: [],
   hasDatabases: false,

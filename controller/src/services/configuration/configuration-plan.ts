@@ -7,6 +7,7 @@ import { type CatalogData, planSizeOf } from "#catalog/catalog.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import { type CheckedParameters, checkedParameters, parameterFault } from "#catalog/parameter-choice.ts";
 import type { ManagedServiceSpec } from "../service/managed-service.ts";
+import { nodeBoundFaults } from "./node-bounds.ts";
 import { replicaMinimums, capacityFaults } from "./replica-minimums.ts";
 
 export type ParameterStatusName = "applied" | "pending_restart" | "rejected";
@@ -49,7 +50,8 @@ export function changedParameters(
   const names = Object.keys(checked.parameters);
   const minimums = replicaMinimums(spec, primary);
   const excesses = plan ? capacityFaults(engine, spec.version, plan, { parameters, names, minimums }) : [];
-  return { parameters, faults: [...faults, ...checked.faults, ...excesses] };
+  const bounds = nodeBoundFaults(spec.databaseType, checked.parameters, spec.nodes.length);
+  return { parameters, faults: [...faults, ...checked.faults, ...excesses, ...bounds] };
 }
 
 /** Every parameter with its value, default and status. */

@@ -20,6 +20,7 @@ import { replicationModeFaults, requireReplicationMode } from "./member/primary-
 import { replicaNode, requireReplicas } from "./member/new-replica.ts";
 import { hostnameOf, nodeHostnameOf } from "./network/service-names.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
+import { nodeBoundFaults } from "../configuration/node-bounds.ts";
 import { chosenPooler, poolerFault } from "./pooler.ts";
 import { privateListenerFault } from "./private-listener.ts";
 import { reservedNameFault } from "./network/service-names.ts";
@@ -93,9 +94,11 @@ export function newServiceFaults(
   const privateListener = privateListenerFault(request.databaseType, request.privateListener);
   const chosen = chosenAutoscale({}, request.storageAutoscale);
   const autoscale = autoscaleFault(autoscaleOf({ ...(chosen && { storageAutoscale: chosen }) }), request.storageSizeGb);
+  const { parameters, faults } = chooseFromCatalog(request, catalog, engines);
   return [
     ...(name === undefined ? [] : [name]),
-    ...chooseFromCatalog(request, catalog, engines).faults,
+    ...faults,
+    ...nodeBoundFaults(request.databaseType, parameters, request.nodeCount ?? 1),
     ...canonicalCidrs(request.allowedCidrs?.values ?? []).faults,
     ...(pooler === undefined ? [] : [pooler]),
     ...(privateListener === undefined ? [] : [privateListener]),

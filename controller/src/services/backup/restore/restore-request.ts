@@ -6,6 +6,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { planSizeOf } from "#catalog/catalog.ts";
 import { runnableParameters } from "#catalog/parameter-choice.ts";
+import { supportedByNodes } from "../../configuration/node-bounds.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
 import { newService, newServiceFaults, type NewServiceContext } from "../../service/new-service.ts";
 import { withFirstMember } from "../../service/member/peers/first-peer.ts";
@@ -84,7 +85,10 @@ export function restoredService(
   return { service: { ...service, spec }, operation };
 }
 
-/** The request. Parameters that the version or plan does not allow get their defaults, so that the restore succeeds. */
+/**
+ * The request. Parameters that the version, plan or number of nodes does not allow get their defaults, so that the
+ * restore succeeds.
+ */
 function requestOf(
   source: BackupSource,
   choice: RestoreChoice,
@@ -106,7 +110,7 @@ function requestOf(
     storageTier: source.storageTier,
     zone: choice.zone ?? source.zone,
     allowedCidrs: { values: [...source.allowedCidrs] },
-    parameters: { ...parameters },
+    parameters: { ...supportedByNodes(source.databaseType, parameters, choice.nodeCount ?? 1) },
     ...(choice.nodeCount !== undefined && { nodeCount: choice.nodeCount }),
   });
 }

@@ -4,6 +4,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ReplicationStatusSchema, SyncState } from "@holdfast/proto/holdfast/v1/node_pb.ts";
 import { nodeRoleOf } from "../../managed-service-message.ts";
 import { isEstablished } from "../members.ts";
+import { requireNodesOfParameters } from "../../../configuration/node-bounds.ts";
 import { requireMemberCount } from "./first-peer.ts";
 import { requireSpace } from "./peer-space.ts";
 import type { MemberCommands } from "../topology-commands.ts";
@@ -22,6 +23,7 @@ export const peerCommands: MemberCommands = {
     if (node.joining === true) return;
     const count = spec.nodes.length - 1;
     requireMemberCount(spec.databaseType, count, count === 0 ? lastNodeRemedy : fewerNodesRemedy);
+    requireNodesOfParameters(spec, count);
   },
   requireSpace,
   failOver: refuseSwitchover,
