@@ -63,13 +63,14 @@ export function createLeaderSessions(instance: Instance, caller: AbortSignal): L
       const limit = AbortSignal.any([signal, AbortSignal.timeout(leaderWithinMs)]);
       let cause: unknown;
       while (!limit.aborted) {
-        const leader = await leaderOf(of);
-        if (leader === undefined) return undefined;
-        const address = addressOf(instance, leader);
+        let address: string | undefined;
         try {
+          const leader = await leaderOf(of);
+          if (leader === undefined) return undefined;
+          address = addressOf(instance, leader);
           if (address !== undefined) return await respondedBy(address, work);
         } catch (error) {
-          // A leader that ended breaks the connection.
+          // A broker that ended breaks the connection.
           if (error instanceof KafkaRefusal && !isTransient(error)) throw error;
           cause = error;
           if (address !== undefined) disconnect(address);
