@@ -35,7 +35,7 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
   const checks =
     sessions === undefined
       ? [unhealthy("The front does not accept connections.")]
-      : [liveness, connectionsCheck(sessions, filesClients(planOf(instance.spec)))];
+      : [liveness, connectionsCheck(instance.spec.engine, sessions, filesClients(planOf(instance.spec)))];
   return { ...observed, responded: true, version, checks };
 }
 

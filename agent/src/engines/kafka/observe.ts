@@ -53,7 +53,7 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
   if (engine.version === "") return engine;
   if (sessions === undefined) return { ...engine, checks: [unhealthy("The front does not accept connections.")] };
   const limit = kafkaClients(planOf(instance.spec));
-  return { ...engine, checks: [...engine.checks, connectionsCheck(sessions, limit)] };
+  return { ...engine, checks: [...engine.checks, connectionsCheck(instance.spec.engine, sessions, limit)] };
 }
 
 async function readFront(instance: Instance, signal: AbortSignal): Promise<number> {

@@ -98,7 +98,7 @@ async function observeEngine(
       if (isPrimary && holder === undefined) await accounts.repair(instance);
       await endRefusedSessions(session);
       const unusable = isPrimary ? await accountsCheck(session) : undefined;
-      const connections = connectionsCheck(await countSessions(session), limit);
+      const connections = connectionsCheck(instance.spec.engine, await countSessions(session), limit);
       return {
         ...(await readSettings(instance, session)),
         responded: true,

@@ -10,6 +10,7 @@ const calm: Activity = {
   idAge: 1_000,
   idDatabase: "defaultdb",
 };
+const signIn = { engine: "postgresql", hasIssuers: true };
 const session = { seconds: 3_601, user: "app_user", pid: 4711, gid: null };
 
 test.each([
@@ -31,7 +32,7 @@ test.each([
   ["half of the ids", { idAge: idsBeforeWraparound / 2 }, { transaction_ids: ["degraded", /50%.*defaultdb/] }],
   ["three quarters", { idAge: idsBeforeWraparound * 0.75 }, { transaction_ids: ["unhealthy", /75%.*defaultdb/] }],
 ] as const)("%s", (_, change, expected) => {
-  const checks = activityChecks({ ...calm, ...change }, false);
+  const checks = activityChecks({ ...calm, ...change }, { engine: "postgresql", hasIssuers: false });
   expect(checks.map(({ name }) => name)).toEqual(["connections", "long_transaction", "transaction_ids"]);
   const expectedChecks: Readonly<Record<string, readonly [string, RegExp]>> = expected;
   for (const { name, status, reason } of checks) {
@@ -42,9 +43,9 @@ test.each([
 });
 
 test("connections reserved for sign-ins are checked where users of an app sign in", () => {
-  const [signInCheck] = activityChecks({ ...calm, issuerConnections: issuerSlots }, true).slice(3);
+  const [signInCheck] = activityChecks({ ...calm, issuerConnections: issuerSlots }, signIn).slice(3);
   expect(signInCheck).toEqual({ name: "sign_in_connections", status: "healthy", reason: "" });
-  const [missing] = activityChecks(calm, true).slice(3);
+  const [missing] = activityChecks(calm, signIn).slice(3);
   expect(missing).toMatchObject({ name: "sign_in_connections", status: "degraded" });
   expect(missing?.reason).toMatch(/Restart the service/);
 });

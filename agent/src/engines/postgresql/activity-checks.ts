@@ -61,9 +61,12 @@ export async function readActivity(session: Session): Promise<Activity> {
 }
 
 /** Conditions that users should resolve before they stop the engine or lock out the users of an app. */
-export function activityChecks(activity: Activity, hasIssuers: boolean): EngineCheck[] {
+export function activityChecks(
+  activity: Activity,
+  { engine, hasIssuers }: { readonly engine: string; readonly hasIssuers: boolean },
+): EngineCheck[] {
   const common = [
-    connectionsCheck(activity.connections, activity.limit),
+    connectionsCheck(engine, activity.connections, activity.limit),
     transactionCheck(activity),
     idCheck(activity),
   ];

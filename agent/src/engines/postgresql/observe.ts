@@ -81,13 +81,14 @@ async function readEngine(
   if (row === undefined) throw new Error("a SELECT without FROM gave no row");
   const replication = instance.spec.replication === undefined ? undefined : await observeReplication(session);
   const logical = following ? undefined : await readLogicalSlots(session);
+  const { engine, platformAccess } = instance.spec;
   return {
     responded: true,
     version: row.version.split(" ")[0] ?? "",
     checks: [
       { name: "liveness", status: "healthy", reason: "" },
       ...(replication?.checks ?? []),
-      ...activityChecks(await readActivity(session), instance.spec.platformAccess.length > 0),
+      ...activityChecks(await readActivity(session), { engine, hasIssuers: platformAccess.length > 0 }),
       // A replica sees a DROP DATABASE in progress like an interrupted one.
       ...(following ? [] : [databasesCheck(await listDatabases(session))]),
       ...(logical?.check === undefined ? [] : [logical.check]),

@@ -64,7 +64,7 @@ async function readEngine(instance: Instance, session: Session): Promise<EngineO
       refusal === undefined || isBlocked ? persistenceCheck(info) : livenessFailure(refusal),
       { name: "commands", status: "healthy", reason: "" },
       ...(replication?.checks ?? []),
-      connectionsCheck(Number(info.get("connected_clients")), clients),
+      connectionsCheck(instance.spec.engine, Number(info.get("connected_clients")), clients),
     ],
     pendingRestart,
     effectiveParameters: Object.fromEntries(
