@@ -58,6 +58,11 @@ test("clients are admitted by the allow-list, and members by their addresses at 
   ]);
 });
 
+test("the port of members admits nobody on a service of one node", () => {
+  const [, members] = poolerFrontOf(instanceOf(""))?.listeners ?? [];
+  expect(members).toMatchObject({ addresses: [{ port: 13_307 }], allows: { by: "network", cidrs: [] } });
+});
+
 test("a disabled pooler has a companion that must not run", () => {
   const enabled = instanceOf("first");
   const { pooler: _, ...disabled } = enabled.spec;
