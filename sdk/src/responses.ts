@@ -1360,9 +1360,9 @@ export interface ManagedService {
     readonly enabled: boolean;
     /**
      * "transaction": a client has a session of the engine during a transaction. "session": a client has one while it is
-     * connected, which is also the value for an engine whose pooler has no modes.
+     * connected. Null for an engine whose pooler has no modes.
      */
-    readonly mode: string;
+    readonly mode: string | null;
   } | null;
   readonly storage_autoscale: {
     readonly enabled: boolean;

@@ -436,7 +436,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.StorageAutoscale": "Automatic growth of the storage when it is 85% full.",
   "holdfast.v1.StorageAutoscale.max_gb": "Maximum size; null while none is set.",
   "holdfast.v1.Pooler": "A pooler at a separate port: many clients share few sessions of the engine, or each is forwarded to the primary.",
-  "holdfast.v1.Pooler.mode": "\"transaction\": a client has a session of the engine during a transaction. \"session\": a client has one while it is connected, which is also the value for an engine whose pooler has no modes.",
+  "holdfast.v1.Pooler.mode": "\"transaction\": a client has a session of the engine during a transaction. \"session\": a client has one while it is connected. Null for an engine whose pooler has no modes.",
   "holdfast.v1.PoolerChoice": "Settings of the pooler. Omitted fields stay; the defaults are off and the first mode of the engine in the catalog.",
   "holdfast.v1.PoolerChoice.mode": "Only for an engine with modes in the catalog.",
   "holdfast.v1.StorageAutoscaleChoice": "Settings of the automatic growth. Omitted fields stay; the default is off.",

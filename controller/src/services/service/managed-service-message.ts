@@ -30,7 +30,7 @@ import type {
   ServiceHealth,
 } from "./managed-service.ts";
 import { autoscaleOf } from "../scaling/storage-autoscale.ts";
-import { poolerOf } from "./pooler.ts";
+import { poolerMessage } from "./pooler.ts";
 import { privateListenerOf } from "./private-listener.ts";
 import { replicationModeOf, syncStandbysOf } from "./member/primary-replicas/replication/sync-standbys.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
@@ -81,7 +81,7 @@ export function managedServiceMessage(
   backups?: BackupsSummary,
 ): ManagedService {
   const { metadata, spec, status } = service;
-  const pooler = poolerOf(spec);
+  const pooler = poolerMessage(spec);
   const privateListener = privateListenerOf(spec);
   const { enabled, maxGb } = autoscaleOf(spec);
   return create(ManagedServiceSchema, {

@@ -28,6 +28,13 @@ export function poolerOf({ databaseType, pooler }: PooledSpec): Pooler | undefin
   return offered && (pooler ?? { enabled: false, mode: offered.modes[0] ?? "session" });
 }
 
+/** Pooler in a response. It has no mode if the engine offers none. */
+export function poolerMessage(spec: PooledSpec): { readonly enabled: boolean; readonly mode?: PoolerMode } | undefined {
+  const pooler = poolerOf(spec);
+  const hasModes = (engineOf(spec.databaseType)?.pooler?.modes.length ?? 0) > 0;
+  return pooler && (hasModes ? pooler : { enabled: pooler.enabled });
+}
+
 /** Port of the service's pooler; undefined while it is disabled. */
 export function poolerPortOf(spec: PooledSpec): number | undefined {
   return poolerOf(spec)?.enabled === true ? engineOf(spec.databaseType)?.pooler?.port : undefined;

@@ -3,7 +3,7 @@ import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/ses
 import { UpdateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { expect, test } from "vitest";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
-import { requirePooler } from "./pooler.ts";
+import { poolerMessage, requirePooler } from "./pooler.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 
 const service = runningService(
@@ -75,7 +75,9 @@ test("an engine without a pooler cannot have one", () => {
 test("a pooler without modes is enabled without one, and a requested mode is refused by its field", () => {
   const mysql = { ...service, spec: { ...service.spec, databaseType: "mysql" } };
   const update = (pooler: object) => updateService(mysql, request({ pooler }, ["pooler"]), 1_000);
-  expect(update({ enabled: true }).after.spec).toMatchObject({ pooler: { enabled: true, mode: "session" } });
+  const { spec } = update({ enabled: true }).after;
+  expect(spec).toMatchObject({ pooler: { enabled: true } });
+  expect(poolerMessage(spec)).toEqual({ enabled: true });
   for (const mode of ["transaction", "session"])
     expect(() => update({ enabled: true, mode })).toThrow(
       expect.objectContaining({ errors: [expect.objectContaining({ field: "pooler.mode", code: "not_supported" })] }),
