@@ -1,15 +1,13 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync, chmodSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { type Connection, createConnection } from "mysql2/promise";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { withClientFiles, withHosts } from "@holdfast/testing/engines/client-files.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
@@ -20,6 +18,8 @@ import {
   type Services,
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { type Connection, createConnection } from "mysql2/promise";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 interface BackupJson {
   readonly id: string;
@@ -32,6 +32,8 @@ interface MetricsJson {
 }
 
 const execute = promisify(execFile);
+/** The first run builds an image with the clients, which takes minutes on a busy machine. */
+const imageMs = 600_000;
 const skip = await requireRecipes(import.meta.filename, "mysql");
 
 describe.skipIf(skip !== undefined)("a managed MySQL", () => {
@@ -40,7 +42,13 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
   let shop: RunningService;
   /** Id of a copy that is restored beside the tests after it. */
   let before: string;
+  let clients: TestImage;
 
+  beforeAll(async () => {
+    const built = await testImage("mysql");
+    if (typeof built === "string") throw new Error(built);
+    clients = built;
+  }, imageMs);
   beforeAll(async () => {
     platform = await startPlatform({ environment: { HOLDFAST_IDLE_LOG_AFTER_S: "2" } });
     services = createServices(platform);
@@ -86,25 +94,33 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
   });
 
   it.skipIf(!asRoot)("is entered by the mysql client by name", async () => {
-    const image = findImage(imagesDirectory(process.env), "mysql");
-    const directory = mkdtempSync(join(tmpdir(), "holdfast-client-"));
-    chmodSync(directory, 0o755);
-    const { host, port, ca_certificate: ca } = shop.connection;
-    writeFileSync(join(directory, "ca.pem"), ca);
-    writeFileSync(join(directory, "hosts"), `${await addressOf(platform, host)} ${host}\n`);
+    const root = findImage(imagesDirectory(process.env), "mysql")?.root ?? "";
+    const { host, port } = shop.connection;
     const tls = ["--ssl-mode=VERIFY_IDENTITY", "--ssl-ca=/mnt/ca.pem"];
     const target = ["--protocol=TCP", "-h", host, "-P", String(port), "-u", "app_user"];
     const argv = ["mysql", "--no-defaults", ...target, ...tls, "-Ne", "SELECT name FROM items", "defaultdb"];
     // The client of the image resolves the name by a file of hosts over the image's own.
     const script =
       'mount --bind "$1/hosts" "$2/etc/hosts" && mount --bind "$1" "$2/mnt" && shift 2 && exec chroot "$@"';
-    const root = image?.root ?? "";
     const inside = [`--userspec=${testUid}:${testUid}`, root, ...argv];
     const env = { ...process.env, MYSQL_PWD: shop.password };
-    const mounted = ["--mount", "sh", "-c", script, "sh", directory, root, ...inside];
-    const { stdout } = await execute("unshare", mounted, { env, cwd: "/" });
+    const { stdout } = await withClientFiles(platform, shop, (directory) =>
+      execute("unshare", ["--mount", "sh", "-c", script, "sh", directory, root, ...inside], { env, cwd: "/" }),
+    );
     expect(stdout).toBe("one\n");
-    rmSync(directory, { recursive: true });
+  });
+
+  it("is entered by PyMySQL by name, with transactions and values of each kind", async () => {
+    const { host, port } = shop.connection;
+    const script = join(import.meta.dirname, "mysql");
+    const output = await withClientFiles(platform, shop, (directory) =>
+      clients.run(
+        withHosts(join(directory, "hosts"), ["/usr/bin/python3", join(script, "pymysql-client.py")]),
+        [directory, script],
+        { MYSQL_HOST: host, MYSQL_PORT: String(port), MYSQL_PWD: shop.password, MYSQL_CA: join(directory, "ca.pem") },
+      ),
+    );
+    expect(JSON.parse(output)).toEqual({ same: true, tls: "TLSv1.3", "without TLS": 1045, "another password": 1045 });
   });
 
   it("has users with the privileges of their roles, and passwords that can be revealed and reset", async () => {
@@ -163,6 +179,19 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     await query("INSERT INTO items VALUES (2, 'two')");
   });
 
+  it("is measured", async () => {
+    const names = ["connections", "mysql_queries_per_second", "mysql_innodb_buffer_pool_hit_rate", "mysql_open_files"];
+    const query = [...names, "mysql_replication_lag_seconds"].map((name) => `metric=${name}`).join("&");
+    const found = await waitUntil("samples of all metrics", async () => {
+      const response = await platform.rest.get<MetricsJson>(path(`/metrics?${query}&period=15m`));
+      const { series, absent } = expectStatus(response, 200).json;
+      const measured = series.filter(({ points }) => points.length > 0).map(({ metric }) => metric);
+      // The first sample names the metrics that the engine lacks.
+      return absent.length > 0 && names.every((name) => measured.includes(name)) && response.json;
+    });
+    expect(found.absent.map(({ metric }) => metric)).toEqual(["mysql_replication_lag_seconds"]);
+  });
+
   it("retains its data over a stop, a start and a killed engine", async () => {
     await services.verb(shop.service.id, "stop");
     await services.verb(shop.service.id, "start");
@@ -182,20 +211,11 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     await expect(query("SELECT 1", { of: copy })).rejects.toThrow("Access denied");
   });
 
-  it("is measured", async () => {
-    const names = ["connections", "mysql_queries_per_second", "mysql_innodb_buffer_pool_hit_rate", "mysql_open_files"];
-    const query = [...names, "mysql_replication_lag_seconds"].map((name) => `metric=${name}`).join("&");
-    const found = await waitUntil("samples of all metrics", async () => {
-      const response = await platform.rest.get<MetricsJson>(path(`/metrics?${query}&period=15m`));
-      const { series, absent } = expectStatus(response, 200).json;
-      const measured = series.filter(({ points }) => points.length > 0).map(({ metric }) => metric);
-      // The engine was killed before: its samples remain, and its first sample names the metrics that it lacks.
-      return absent.length > 0 && names.every((name) => measured.includes(name)) && response.json;
-    });
-    expect(found.absent.map(({ metric }) => metric)).toEqual(["mysql_replication_lag_seconds"]);
-  });
-
   it("is deleted", async () => {
-    await Promise.all([services.delete(shop.service.id), services.delete(before)]);
+    const remove = async (id: string) => {
+      expectStatus(await platform.rest.delete(`/managed-services/${id}?skip_final_backup=true`), 202);
+      await services.deleted(id);
+    };
+    await Promise.all([shop.service.id, before].map(remove));
   });
 });

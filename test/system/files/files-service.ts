@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { S3Client } from "@aws-sdk/client-s3";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { withHosts } from "@holdfast/testing/engines/client-files.ts";
 import type { TestImage } from "@holdfast/testing/engines/test-image.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import { argumentsAndEnvironment, findBelow, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
@@ -103,18 +104,7 @@ export async function openFiles(platform: Platform, image: TestImage, id: string
     AWS_CA_BUNDLE: join(directory, "ca.pem"),
     SSL_CERT_FILE: join(directory, "ca.pem"),
   };
-  /** Resolves names by a file of hosts over the image's own. */
-  const withNames = (argv: readonly string[]) => [
-    "/usr/bin/unshare",
-    "--user",
-    "--map-root-user",
-    "--mount",
-    "sh",
-    "-c",
-    `mount --bind ${join(directory, "hosts")} /etc/hosts && exec "$@"`,
-    "sh",
-    ...argv,
-  ];
+  const withNames = (argv: readonly string[]) => withHosts(join(directory, "hosts"), argv);
   /** Pids of the servers of this service. */
   const servers = () =>
     platform

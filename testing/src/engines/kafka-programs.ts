@@ -1,14 +1,13 @@
 import { execFile } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
-import { addressOf } from "../api/clients.ts";
 import type { Platform } from "../platform/platform.ts";
 import { testUid } from "../platform/platform-software.ts";
 import type { RunningService } from "../platform/services.ts";
 import { pythonEnvironment } from "../servers/python-environment.ts";
+import { withClientFiles } from "./client-files.ts";
 import { openKafkaTools } from "./kafka-tools.ts";
 
 const execute = promisify(execFile);
@@ -16,26 +15,6 @@ const packages = ["confluent-kafka==2.16.1"];
 const limitMs = 300_000;
 
 type Service = Pick<RunningService, "connection" | "password">;
-
-/** Calls `work` with a directory that has the authority of a service in `ca.pem`, and its names in `hosts`. */
-async function withClientFiles<T>(
-  platform: Platform,
-  { connection }: Service,
-  work: (directory: string) => Promise<T>,
-): Promise<T> {
-  const directory = mkdtempSync(join(tmpdir(), "holdfast-client-"));
-  try {
-    chmodSync(directory, 0o755);
-    const { host, ca_certificate: ca, nodes } = connection;
-    const names = [host, ...nodes.flatMap(({ hostname, private_hostname: privateName }) => [hostname, privateName])];
-    const lines = await Promise.all(names.map(async (name) => `${await addressOf(platform, name)} ${name}\n`));
-    writeFileSync(join(directory, "hosts"), lines.join(""));
-    writeFileSync(join(directory, "ca.pem"), ca);
-    return await work(directory);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-}
 
 /** Settings of librdkafka for `app_user`; `ca` is the path of the authority. */
 function librdkafkaSettings({ connection, password }: Service, ca: string): Readonly<Record<string, string>> {

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { ensureTree } from "@holdfast/image/build-tree.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { inImage } from "@holdfast/image/in-image.ts";
-import { ensureTree } from "@holdfast/image/build-tree.ts";
 import { imagesDirectory, makeImageScript } from "@holdfast/image/node-image.ts";
 import { asRoot, testUid } from "../platform/platform-software.ts";
 import { startTemporaryProcess, type TemporaryProcess } from "../platform/temporary-process.ts";
@@ -70,6 +70,7 @@ const packagesOf = {
     "python3-httplib2",
     "python3-lxml",
   ],
+  mysql: ["util-linux", "mount", "python3-pymysql", "sysbench"],
   tsql: ["util-linux", "mount", "freetds-bin"],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
