@@ -250,6 +250,11 @@ export interface LogFilter {
   readonly node_id?: string | undefined;
   /** Text that a line must contain, in upper or lower case. */
   readonly contains?: string | undefined;
+  /**
+   * A separate log in place of the engine's log. "slow": statements that took longer than the parameter
+   * long_query_time, with their values; only for mysql.
+   */
+  readonly component?: string | undefined;
 }
 
 export interface MessageQuery {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
-import type { PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import type { LogsJson, PageJson, ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { withClientFiles, withHosts } from "@holdfast/testing/engines/client-files.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type TestImage, testImage } from "@holdfast/testing/engines/test-image.ts";
@@ -156,10 +156,25 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
   });
 
   it("applies a parameter without a restart", async () => {
-    const parameters = { long_query_time: "2", sort_buffer_size: "1MB" };
+    const parameters = { long_query_time: "0", sort_buffer_size: "1MB" };
     expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
     const rows = await query("SELECT @@GLOBAL.long_query_time AS slow, @@GLOBAL.sort_buffer_size AS size");
-    expect(rows).toEqual([{ slow: 2, size: 1_048_576 }]);
+    expect(rows).toEqual([{ slow: 0, size: 1_048_576 }]);
+  });
+
+  it("logs a slow statement apart from the engine's own log", async () => {
+    await query("SELECT 'a slow statement'");
+    const logged = async (component: string) =>
+      expectStatus(
+        await platform.rest.get<LogsJson>(path(`/logs?newest=true&contains=a+slow+statement${component}`)),
+        200,
+      ).json.lines;
+    const [line] = await waitUntil("the statement is logged", async () => {
+      const lines = await logged("&component=slow");
+      return lines.length > 0 && lines;
+    });
+    expect(line).toMatchObject({ component: "slow", message: "SELECT 'a slow statement';" });
+    expect(await logged("")).toEqual([]);
   });
 
   it("begins a restore to the moment before rows were deleted", async () => {

@@ -4,7 +4,7 @@ import type { BackupFacet } from "./backup-facet.ts";
 import type { CollationsFacet, DatabasesFacet, UsersFacet } from "./contents-facets.ts";
 import type { IdentityFacet } from "./identity-facet.ts";
 import type { MetricsFacet, QueryStatsFacet, ReadOnlyQueryFacet, SessionsFacet } from "./insight-facets.ts";
-import type { Instance } from "./instance.ts";
+import type { Instance, InstancePaths } from "./instance.ts";
 import type { PeersFacet } from "./peers-facet.ts";
 import type { QueuesFacet } from "./queues-facet.ts";
 import type { TopicsFacet } from "./topics-facet.ts";
@@ -79,6 +79,7 @@ export interface EngineDriver {
   observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation>;
   /** Parses a line of the engine's log; undefined for a continuation of the line before. */
   parseLog(line: string): ParsedLogLine | undefined;
+  readonly slowLog?: SlowLogFacet;
   /** Cause of a failed start or an exit, by the last lines that the engine printed. */
   explainFailure(output: string): EngineFailure;
   readonly users?: UsersFacet;
@@ -99,6 +100,14 @@ export interface EngineDriver {
   readonly queryStats?: QueryStatsFacet;
   readonly sessions?: SessionsFacet;
   readonly readOnlyQuery?: ReadOnlyQueryFacet;
+}
+
+/** Log of slow statements, which the engine writes itself. Users determine its text, so no state depends on it. */
+export interface SlowLogFacet {
+  /** Base path: segments are `<path>.<n>`, of which the driver retains a bounded number. */
+  path(instance: { readonly paths: Pick<InstancePaths, "data"> }): string;
+  /** Parses the first line of an entry; undefined for the others. */
+  parse(line: string): ParsedLogLine | undefined;
 }
 
 /** Part of the data disk that clients may fill, in bytes. */

@@ -16,6 +16,7 @@ interface LogFlags {
   readonly limit?: number;
   readonly node?: string;
   readonly grep?: string;
+  readonly component?: "slow";
   readonly follow?: boolean;
 }
 
@@ -45,9 +46,13 @@ export function addServiceViews(services: CliCommand): void {
     .command("logs <service>")
     .description("show the newest lines of the engine's log, oldest first")
     .option("--node <node>", "node by its name or id; the primary by default")
+    .addOption(
+      new Option("--component <name>", "slow: statements of a MySQL over its long_query_time").choices(["slow"]),
+    )
     .example("services logs orders --level warning")
     .example("services logs orders --follow")
-    .example("services logs orders --since 30m --grep deadlock");
+    .example("services logs orders --since 30m --grep deadlock")
+    .example("services logs shop --component slow");
   withLogs(logs, async (context, name) => {
     const id = await context.serviceId(name);
     return { id, labels: await nodeLabels(context, id), nodeId: (node) => nodeIdOf(context, id, node) };
@@ -85,11 +90,18 @@ const maxPageSize = 200;
 async function showLogs(
   { client, output, signal }: Context,
   { id, labels, nodeId: nodeIdOfFlag }: LogOwner,
-  { since, level, limit, node, grep, follow }: LogFlags,
+  { since, level, limit, node, grep, component, follow }: LogFlags,
 ): Promise<void> {
   const isAll = since !== undefined && limit === undefined;
   const nodeId = node === undefined ? undefined : ((await nodeIdOfFlag?.(node)) ?? node);
-  const filter = omitUndefined({ since, level, node_id: nodeId, contains: grep, newest: isAll ? undefined : true });
+  const filter = omitUndefined({
+    since,
+    level,
+    node_id: nodeId,
+    contains: grep,
+    component,
+    newest: isAll ? undefined : true,
+  });
   const page = { limit: isAll ? maxPageSize : (limit ?? 100), signal };
   const show = (line: LogLine) => output.entry(line, textOf(line, labels?.get(line.node_id)));
   if (follow === true) {

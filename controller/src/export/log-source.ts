@@ -48,6 +48,7 @@ export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
         cursor: isTime ? "" : position,
         limit: max,
         completeEntries: true,
+        component: "",
         newest: false,
         contains: "",
         ...(isTime && { since: timestampFromMs(Number(position.slice(fromTime.length))) }),

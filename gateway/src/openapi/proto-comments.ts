@@ -527,6 +527,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.ListLogsRequest.newest": "True for the newest lines that match, oldest first, as the first page; a cursor replaces it.",
   "holdfast.v1.ListLogsRequest.node_id": "Id of a node; the primary by default.",
   "holdfast.v1.ListLogsRequest.contains": "Text that a line must contain, in upper or lower case.",
+  "holdfast.v1.ListLogsRequest.component": "A separate log in place of the engine's log. \"slow\": statements that took longer than the parameter long_query_time, with their values; only for mysql.",
   "holdfast.v1.ListLogsResponse.next_cursor": "Cursor of the next page; always present.",
   "holdfast.v1.LogLine": "A line of an engine's log.",
   "holdfast.v1.TaskSummary": "The progress of the current operation.",

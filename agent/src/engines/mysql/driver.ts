@@ -25,6 +25,7 @@ import { createReplication } from "./replication/replication.ts";
 import { render } from "./render.ts";
 import { messageOf } from "./session.ts";
 import { sessions } from "./sessions.ts";
+import { createSlowStatements, slowLog } from "./slow-log.ts";
 import { users } from "./users.ts";
 
 /**
@@ -43,6 +44,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     locks: createGlobalLocks(monotonic),
     accounts: createAccountRepair(),
     follow: createFollower(deps),
+    slowStatements: createSlowStatements(deps),
   };
   return {
     engine: "mysql",
@@ -62,6 +64,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     reload,
     observe: (instance, signal) => observe(own, instance, signal),
     parseLog,
+    slowLog,
     explainFailure,
     users,
     databases,

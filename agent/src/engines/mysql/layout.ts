@@ -39,6 +39,9 @@ export const temporaryDirectory = (instance: DataPath): string => join(engineDir
 /** Password of the platform's account: random, created with the data directory, and never leaves this machine. */
 export const secretFile = (instance: DataPath): string => join(engineDirectory(instance), "platform.secret");
 
+/** Base path of the log of slow statements, outside of the engine's own directory, which a dump's load replaces. */
+export const slowLogFile = (instance: DataPath): string => join(engineDirectory(instance), "slow.log");
+
 /** The engine's option file among the rendered files. */
 export const optionFile = ({ paths }: Pick<Instance, "paths">): string => join(paths.config, optionsName);
 export const optionsName = "my.cnf";

@@ -12,6 +12,7 @@ import type { GlobalLocks } from "./global-locks.ts";
 import { checkPooler } from "./pooler.ts";
 import type { Probe } from "./probe.ts";
 import { codeOf, messageOf, numberOf, type Session, withSession } from "./session.ts";
+import type { SlowStatements } from "./slow-log.ts";
 import { waitsForReplica } from "./replication/peer-port.ts";
 import { observeReplication } from "./replication/status.ts";
 import { endRefusedSessions } from "./user-sessions.ts";
@@ -27,6 +28,7 @@ interface Deps {
   readonly accounts: AccountRepair;
   /** Makes a replica follow its primary, without waiting for it. */
   readonly follow: (instance: Instance) => void;
+  readonly slowStatements: SlowStatements;
 }
 
 /**
@@ -70,7 +72,7 @@ async function observeEngine(
   instance: Instance,
   { bounded, signal }: { readonly bounded: AbortSignal; readonly signal: AbortSignal },
 ) {
-  const { probe, locks, accounts, follow } = deps;
+  const { probe, locks, accounts, follow, slowStatements } = deps;
   const isReplicated = instance.spec.replication !== undefined;
   const isPrimary = roleOf(instance.spec) === "primary";
   // The replica may have lost its connection, or the primary may have been restarted.
@@ -97,6 +99,7 @@ async function observeEngine(
       // A user's lock of all databases delays changes of accounts too.
       if (isPrimary && holder === undefined) await accounts.repair(instance);
       await endRefusedSessions(session);
+      await slowStatements.record(instance, session, signal);
       const unusable = isPrimary ? await accountsCheck(session) : undefined;
       const connections = connectionsCheck(instance.spec.engine, await countSessions(session), limit);
       return {

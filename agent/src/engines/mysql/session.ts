@@ -110,6 +110,9 @@ export function queriesOf(connection: Connection): Session["rows"] {
   };
 }
 
+/** Seconds after which a statement of the agent counts as slow: the maximum, so that users' slow log has none. */
+export const neverSlow = 31_536_000;
+
 /** Statement with the settings of a session of the platform, which override the defaults that users can set. */
 function settingsSql(withinMs: number, isLocal: boolean): string {
   const seconds = Math.max(Math.ceil(withinMs / 1_000), 1);
@@ -125,6 +128,7 @@ function settingsSql(withinMs: number, isLocal: boolean): string {
     lock_wait_timeout: seconds,
     innodb_lock_wait_timeout: seconds,
     group_concat_max_len: 1_048_576,
+    long_query_time: neverSlow,
     sql_require_primary_key: 0,
     ...(isLocal && { sql_log_bin: 0 }),
   };

@@ -36,6 +36,9 @@ export interface EngineWorkloadDeps {
   readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
 }
 
+/** Component of the lines of slow statements, and name of their log in requests. */
+const slowComponent = "slow";
+
 /**
  * A database engine as the workload of its machine. The supervisor applies the newest instance spec through the
  * reconciler; probes observe the engine, and the primary lease holder extends a primary's lease.
@@ -47,6 +50,7 @@ export function createEngineWorkload(
   const memory = createMemoryWatch(controlGroup, clock.now);
   const files = createInstanceFiles(directories);
   let parse: EngineDriver["parseLog"] | undefined;
+  let slowLog: EngineDriver["slowLog"];
 
   const status = createInstanceStatus(clock.now, () => report.schedule());
   const { backups, restores, archives, observe, ...parts } = createBackupParts({
@@ -93,6 +97,7 @@ export function createEngineWorkload(
     async driverOf(engine) {
       const driver = await driverOf(engine);
       parse = driver?.parseLog.bind(driver);
+      slowLog = driver?.slowLog;
       return driver;
     },
   });
@@ -161,7 +166,15 @@ export function createEngineWorkload(
       const instance = status.message();
       return instance && observe(instance);
     },
-    logs,
+    logs: {
+      async read(request, signal) {
+        if (request.component !== slowComponent || slowLog === undefined) return logs.read(request, signal);
+        const { path, parse: parseSlow } = slowLog;
+        const base = path({ paths: { data: directories.dataDir } });
+        const reader = createTextLogReader({ component: slowComponent, path: base, parse: () => parseSlow });
+        return { ...(await reader.read(request, signal)), component: slowComponent };
+      },
+    },
     sources: [
       createEngineSource({ engine, monotonicMs: clock.monotonicMs }),
       createQueueSource(engine),

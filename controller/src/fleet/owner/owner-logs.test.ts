@@ -1,8 +1,15 @@
+import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { ReadLogsResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { ReadLogsResultSchema, TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { ListLogsRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { testCall } from "@holdfast/testing/api/test-call.ts";
 import { expect, test } from "vitest";
+import { createCursors } from "#kernel/page/cursor.ts";
+import { createSealer } from "#kernel/secrets/sealer.ts";
 import { until } from "@holdfast/testing/wait-until.ts";
-import { createSharedQueries, selectLines } from "./owner-logs.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { MonitoredOwner } from "./monitored-owner.ts";
+import { createOwnerLogs, createSharedQueries, selectLines } from "./owner-logs.ts";
 
 const { signal } = new AbortController();
 
@@ -50,4 +57,36 @@ test.each([
   const selected = await selectLines(pageAt("0"), request, async (cursor) => pageAt(cursor));
   expect(selected.lines.map(({ message }) => message)).toEqual(messages);
   expect(selected.nextCursor).toBe(end);
+});
+
+test("a separate log that the software, or an older agent, does not have is refused", async () => {
+  const cursors = createCursors(createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) }));
+  const owner: MonitoredOwner = {
+    owner: { kind: "managed-service", id: "db" },
+    noun: "service",
+    name: "db",
+    organizationId: "o",
+    software: "valkey",
+    machines: [{ id: "m", role: "primary", isExpected: true }],
+    mainMachineId: "m",
+    suspension: undefined,
+    startedAt: 0,
+    generation: 1,
+    term: 1,
+  };
+  const requested: string[] = [];
+  const page = (available: string, component?: "slow") => {
+    const run: Fleet["run"] = async (_machine, { input }) => {
+      if (input.case === "readLogs") requested.push(input.value.component);
+      const value = create(ReadLogsResultSchema, { nextCursor: "1:5", selected: true, component: available });
+      return create(TaskResultSchema, { output: { case: "readLogs", value } });
+    };
+    const request = create(ListLogsRequestSchema, { id: "db", ...(component && { component }) });
+    return createOwnerLogs({ fleet: { run }, cursors }).page(owner, request, testCall());
+  };
+  expect(await page("")).toMatchObject({ lines: [] });
+  expect(await page("slow", "slow")).toMatchObject({ lines: [] });
+  await expect(page("", "slow")).rejects.toMatchObject({ key: "NOT_SUPPORTED" });
+  await expect(page("", "slow")).rejects.toThrow('A service of valkey has no log "slow" here.');
+  expect(requested).toEqual(["", "slow", "slow", "slow"]);
 });

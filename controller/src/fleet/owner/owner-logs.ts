@@ -14,6 +14,7 @@ import type { MonitoredOwner } from "./monitored-owner.ts";
 
 /** Reads the log of an owner's software from one machine, by default from its main machine, such as the primary. */
 export interface OwnerLogs {
+  /** Throws NOT_SUPPORTED for a separate log (`component`) that the software does not have. */
   page(owner: MonitoredOwner, request: ListLogsRequest, call: Call): Promise<ListLogsResponse>;
 }
 
@@ -39,6 +40,7 @@ export function createOwnerLogs({ fleet, cursors }: { fleet: Pick<Fleet, "run">;
       const filter = [owner.owner.id, level];
       if (request.nodeId !== undefined) filter.push(`node ${machineId}`);
       if (request.contains !== undefined) filter.push(`contains ${request.contains}`);
+      if (request.component !== undefined) filter.push(`component ${request.component}`);
       const { after = "", limit, cursorAt } = cursors.open(call, "logs", filter, request);
       const value = {
         $typeName: "holdfast.agent.v1.ReadLogs",
@@ -48,6 +50,7 @@ export function createOwnerLogs({ fleet, cursors }: { fleet: Pick<Fleet, "run">;
         completeEntries: false,
         newest: request.newest === true && after === "",
         contains: request.contains ?? "",
+        component: request.component ?? "",
         ...(request.since === undefined ? {} : { since: request.since }),
       } as const;
       const task = {
@@ -61,10 +64,16 @@ export function createOwnerLogs({ fleet, cursors }: { fleet: Pick<Fleet, "run">;
         fleet.run(machineId, { ...task, input: { case: "readLogs", value: input } }, readTimeoutMs, signal);
       const read = (signal?: AbortSignal) => run(value, signal);
       // A cursor replaces `since`. Each caller's access to this owner was checked before.
-      const sharedKey = [machineId, task.ownerId, task.generation, task.term, level, limit, after, value.contains];
+      const { contains, component } = value;
+      const sharedKey = [machineId, task.ownerId, task.generation, task.term, level, limit, after, contains, component];
       const follows = request.follow === true && after !== "";
       const result = await (follows ? reads.check(JSON.stringify(sharedKey), read, call.signal) : read(call.signal));
       const first = readOf(result);
+      if (first.component !== component)
+        throw new HoldfastError(
+          "NOT_SUPPORTED",
+          `A ${owner.noun} of ${owner.software} has no log "${component}" here.`,
+        );
       const isSelected = first.selected || (!value.newest && value.contains === "");
       const { lines, nextCursor, hasMore } = isSelected
         ? first

@@ -2,6 +2,7 @@ import { readEngineFile } from "../../../os/engine-file.ts";
 import type { Instance } from "../../instance.ts";
 import { openByteConnection, type Value } from "../byte-connection.ts";
 import { engineSocket, platform, secretFile } from "../layout.ts";
+import { neverSlow } from "../session.ts";
 
 /**
  * A session of the platform that exchanges bytes. A statement is a string with one character per byte (`byteText`), so
@@ -41,6 +42,7 @@ const settings: Readonly<Record<string, string | number>> = {
   sql_generate_invisible_primary_key: 0,
   information_schema_stats_expiry: 0,
   print_identified_with_as_hex: 1,
+  long_query_time: neverSlow,
   sql_quote_show_create: 1,
 };
 

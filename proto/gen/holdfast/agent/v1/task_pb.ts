@@ -2936,6 +2936,13 @@ export type ReadLogs = Message<"holdfast.agent.v1.ReadLogs"> & {
    * @generated from field: string contains = 7;
    */
   contains: string;
+
+  /**
+   * Name of a separate log in place of the engine's own, such as "slow"; empty for its own.
+   *
+   * @generated from field: string component = 8;
+   */
+  component: string;
 };
 
 /**
@@ -2989,6 +2996,13 @@ export type ReadLogsJson = {
    * @generated from field: string contains = 7;
    */
   contains?: string;
+
+  /**
+   * Name of a separate log in place of the engine's own, such as "slow"; empty for its own.
+   *
+   * @generated from field: string component = 8;
+   */
+  component?: string;
 };
 
 /**
@@ -5233,6 +5247,14 @@ export type ReadLogsResult = Message<"holdfast.agent.v1.ReadLogsResult"> & {
    * @generated from field: bool selected = 5;
    */
   selected: boolean;
+
+  /**
+   * The requested separate log that was read. Empty for the engine's own log, which is read too if the engine, or an
+   * agent before this field, has no such separate log.
+   *
+   * @generated from field: string component = 6;
+   */
+  component: string;
 };
 
 /**
@@ -5267,6 +5289,14 @@ export type ReadLogsResultJson = {
    * @generated from field: bool selected = 5;
    */
   selected?: boolean;
+
+  /**
+   * The requested separate log that was read. Empty for the engine's own log, which is read too if the engine, or an
+   * agent before this field, has no such separate log.
+   *
+   * @generated from field: string component = 6;
+   */
+  component?: string;
 };
 
 /**
