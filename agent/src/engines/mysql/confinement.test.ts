@@ -8,6 +8,7 @@ import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { accessOf } from "./access.ts";
 import { createMysqlDriver } from "./driver.ts";
+import { createGlobalLocks } from "./global-locks.ts";
 import { withSession } from "./session.ts";
 
 const roles = { app_user: "admin", ops: "admin", writer: "readwrite", reader: "readonly" } as const;
@@ -170,6 +171,22 @@ describe.skipIf(skip !== undefined)("users of mysql 9.7", () => {
       return again.checks[0]?.status === "healthy";
     });
     locking.destroy();
+  });
+
+  it("a global read lock of a user ends with its session after a minute", async () => {
+    let nowMs = 0;
+    const locks = createGlobalLocks(() => nowMs);
+    const check = () => withSession(machine.instance, machine.signal, (session) => locks.check(session));
+    const locking = await enter("app_user");
+    await locking.query("FLUSH TABLES WITH READ LOCK");
+    expect(await check()).toContain("app_user locks all databases");
+    nowMs = 59_999;
+    await check();
+    await locking.query("SELECT 1");
+    nowMs = 60_000;
+    await check();
+    await expect(locking.query("SELECT 1")).rejects.toThrow();
+    await waitUntil("no session has the lock", async () => (await check()) === undefined);
   });
 
   it("admins define triggers, functions, events and views, and writers write", async () => {
