@@ -21,6 +21,7 @@ import { createSpaceReclaimer } from "./reclaim-space.ts";
 import { reload } from "./reload.ts";
 import { createFollower } from "./replication/follow.ts";
 import { hasPeers } from "./replication/peer-port.ts";
+import { createLostAcknowledgments } from "./replication/lost-acknowledgments.ts";
 import { createReplication } from "./replication/replication.ts";
 import { render } from "./render.ts";
 import { messageOf } from "./session.ts";
@@ -45,6 +46,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     accounts: createAccountRepair(),
     follow: createFollower(deps),
     slowStatements: createSlowStatements(deps),
+    lostAcknowledgments: createLostAcknowledgments(),
   };
   return {
     engine: "mysql",

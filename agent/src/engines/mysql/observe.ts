@@ -13,6 +13,7 @@ import { checkPooler } from "./pooler.ts";
 import type { Probe } from "./probe.ts";
 import { codeOf, messageOf, numberOf, type Session, withSession } from "./session.ts";
 import type { SlowStatements } from "./slow-log.ts";
+import type { LostAcknowledgments } from "./replication/lost-acknowledgments.ts";
 import { waitsForReplica } from "./replication/peer-port.ts";
 import { observeReplication } from "./replication/status.ts";
 import { endRefusedSessions } from "./user-sessions.ts";
@@ -29,6 +30,7 @@ interface Deps {
   /** Makes a replica follow its primary, without waiting for it. */
   readonly follow: (instance: Instance) => void;
   readonly slowStatements: SlowStatements;
+  readonly lostAcknowledgments: LostAcknowledgments;
 }
 
 /**
@@ -72,7 +74,7 @@ async function observeEngine(
   instance: Instance,
   { bounded, signal }: { readonly bounded: AbortSignal; readonly signal: AbortSignal },
 ) {
-  const { probe, locks, accounts, follow, slowStatements } = deps;
+  const { probe, locks, accounts, follow, slowStatements, lostAcknowledgments } = deps;
   const isReplicated = instance.spec.replication !== undefined;
   const isPrimary = roleOf(instance.spec) === "primary";
   // The replica may have lost its connection, or the primary may have been restarted.
@@ -92,6 +94,7 @@ async function observeEngine(
     // If the probe's write hangs, finding the cause gets its own time limit.
     written === undefined ? bounded : AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]),
     async (session) => {
+      await lostAcknowledgments.check(instance, session);
       const holder = await locks.check(session);
       const liveness = written === undefined ? healthy("liveness") : await writeFailure(instance, written, holder);
       const limit = userSessions(instance);

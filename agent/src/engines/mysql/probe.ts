@@ -5,6 +5,12 @@ import { openSession, type OpenSession } from "./session.ts";
 
 export const probeSql = `UPDATE ${platform}.heartbeat SET at = UTC_TIMESTAMP(6) WHERE id = 1`;
 
+/**
+ * Probe of a session whose changes are not replicated, in a row that no replicated transaction changes: one that waits
+ * for a replica retains the locks of its rows. Data of an earlier release, and restored data, lack the row.
+ */
+const localProbeSql = `INSERT INTO ${platform}.heartbeat VALUES (2, UTC_TIMESTAMP(6)) ON DUPLICATE KEY UPDATE at = UTC_TIMESTAMP(6)`;
+
 /** Writes one probe at a time, each in a new session: an open one would not notice that clients cannot connect. */
 export interface Probe {
   /** Resolves with true once a write is committed, with false if it takes longer; rejects if the engine refuses it. */
@@ -23,7 +29,7 @@ export function createProbe(): Probe {
     const isLocal = waitsForReplica(instance);
     const session: OpenSession = await openSession(instance, signal, { withinMs, isLocal });
     try {
-      await session.rows(probeSql);
+      await session.rows(isLocal ? localProbeSql : probeSql);
     } finally {
       session.close();
     }

@@ -52,7 +52,7 @@ export async function examine(
 }
 
 async function lastHeartbeat(session: ByteSession): Promise<Date | undefined> {
-  const [row] = await session.rows(`SELECT UNIX_TIMESTAMP(at) AS at FROM ${platform}.heartbeat`);
+  const [row] = await session.rows(`SELECT UNIX_TIMESTAMP(at) AS at FROM ${platform}.heartbeat WHERE id = 1`);
   return row === undefined ? undefined : new Date(Number(String(row.get("at"))) * 1_000);
 }
 

@@ -9,7 +9,9 @@ import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { ReplicationFacet } from "../../replication-facet.ts";
 import { createMysqlDriver } from "../driver.ts";
+import { replicaUser } from "../layout.ts";
 import { withSession } from "../session.ts";
+import { peerPassword } from "./peer-port.ts";
 
 const skip = await requireRecipes(import.meta.filename, "mysql");
 
@@ -160,6 +162,35 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     await commit;
     await untilFollows(second, first);
     expect(await rowsOf(second)).toEqual([1, 2, 3, 4]);
+  }, 60_000);
+
+  it("a commit whose acknowledgment was lost is acknowledged with a later one", async () => {
+    await ask(first, "CREATE TABLE acknowledged (a INT PRIMARY KEY)");
+    // The second receives the row over a connection that does not acknowledge.
+    await withSession(second.instance, second.signal, async (session) => {
+      await session.rows("STOP REPLICA");
+      await session.rows("SET GLOBAL rpl_semi_sync_replica_enabled = OFF");
+      await session.rows(`START REPLICA USER = '${replicaUser}' PASSWORD = '${peerPassword(second.instance)}'`);
+    });
+    let isCommitted = false;
+    const commit = ask(first, "INSERT INTO acknowledged VALUES (1)").then(() => {
+      isCommitted = true;
+    });
+    const received = async () => (await ask(second, "SELECT a FROM acknowledged")).length === 1;
+    await waitUntil("the second has the row", received);
+    await facet(second).admit(second.instance, second.signal);
+    const isWaiting = async () => {
+      const [row] = await ask<{ Value: string }>(first, "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'");
+      return Number(row?.Value) === 1;
+    };
+    await waitUntil("the second acknowledges further rows", isWaiting);
+    expect(isCommitted).toBe(false);
+    await waitUntil("the row is committed", async () => {
+      const { checks } = await observe(first);
+      expect(checks.find(({ name }) => name === "liveness")?.status).toBe("healthy");
+      return isCommitted;
+    });
+    await commit;
   }, 60_000);
 
   it("the second has every acknowledged row when it is promoted after a kill of the first", async () => {
