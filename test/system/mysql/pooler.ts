@@ -55,7 +55,8 @@ export function poolerCases(shop: () => ReplicatedShop): void {
       const { primary, replica } = await shop().rolesNow();
       const engine = shop().engineOf(primary);
       expect((await connectionNow()).pooled_uri).toBeNull();
-      expectStatus(await update({ pooler: { enabled: true } }), 200);
+      const updated = expectStatus(await update({ pooler: { enabled: true } }), 200).json;
+      expect(updated).toMatchObject({ pooler: { enabled: true, mode: null } });
       const { pooled_uri: uri, uri: direct } = await connectionNow();
       expect(uri).toBe(direct.replace(":3306/", ":3307/"));
       const direct3306 = await shop().open();

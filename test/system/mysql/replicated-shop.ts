@@ -1,8 +1,7 @@
 import { connect } from "node:net";
-import { type Connection, createConnection } from "mysql2/promise";
 import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
-import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
+import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import {
   createServices,
@@ -11,6 +10,7 @@ import {
   type Services,
 } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { type Connection, createConnection } from "mysql2/promise";
 
 interface Login {
   readonly host?: string;
@@ -27,6 +27,9 @@ interface WrittenNumber {
   readonly startedAt: number;
   readonly acknowledgedAt: number;
 }
+
+/** First number of a writer at one node. */
+const firstAtNode = 1_000_000_000;
 
 /** A MySQL of two nodes in mode `sync`, with a client that writes numbers without a pause. */
 export async function startReplicatedShop(environment: Readonly<Record<string, string>> = {}) {
@@ -61,6 +64,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   const engineOf = (nodeId: string) => platform.processes().machines.find(({ id }) => id === nodeId)?.engine ?? 0;
   const follows = (nodeId: string) =>
     waitUntil("the node follows", async () => (await statusOf(nodeId)).sync_state === "streaming");
+  /** Writes through the service's name continue. */
   const writesContinue = async () => {
     const before = numbers.length;
     await waitUntil("writes continue", () => numbers.length > before + 5);
@@ -91,23 +95,22 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
     }
   }
 
-  /** Writes numbers one after another through the service's name; a number without a response is never used again. */
-  async function write(): Promise<void> {
-    let next = 1;
+  /** Writes numbers one after another; a number without a response is never used again. */
+  async function write(first: number, login: Login, acknowledge: (written: WrittenNumber) => void): Promise<void> {
+    let next = first;
     // A destroyed client does not end a statement that no server responds to.
     const ended = new Promise<never>((_, reject) => {
       writing.signal.addEventListener("abort", () => reject(new Error("the client was ended")));
     });
     ended.catch(() => undefined);
     while (!writing.signal.aborted) {
-      const client = await Promise.race([open(), ended]).catch(() => undefined);
+      const client = await Promise.race([open(login), ended]).catch(() => undefined);
       try {
         while (client !== undefined && !writing.signal.aborted) {
           const n = next++;
           const startedAt = Date.now();
           await Promise.race([client.query(`INSERT INTO ledger VALUES (${n})`), ended]);
-          numbers.push(n);
-          written.push({ n, startedAt, acknowledgedAt: Date.now() });
+          acknowledge({ n, startedAt, acknowledgedAt: Date.now() });
         }
       } catch {
         // A primary that ends closes its sessions.
@@ -118,7 +121,14 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   }
 
   await query("CREATE TABLE ledger (n INT PRIMARY KEY)");
-  const writingEnded = write();
+  const writers = [
+    write(1, {}, (each) => {
+      numbers.push(each.n);
+      written.push(each);
+    }),
+  ];
+  /** Numbers that one node acknowledged. */
+  const numbersAt: number[] = [];
 
   return {
     platform,
@@ -134,16 +144,21 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
     writesContinue,
     open,
     query,
+    /** Also writes to the node at this address, in any role. Returns the numbers that it acknowledges. */
+    writeAt(at: string): readonly number[] {
+      writers.push(write(firstAtNode, { at }, ({ n }) => void numbersAt.push(n)));
+      return numbersAt;
+    },
     async stopWriting(): Promise<void> {
       writing.abort();
-      await writingEnded;
+      await Promise.all(writers);
     },
     /** Ends the client. Resolves with the acknowledged numbers that are lost. */
     async lost(): Promise<number[]> {
       await this.stopWriting();
       const rows = await query<{ n: number }>("SELECT n FROM ledger");
       const found = new Set(rows.map(({ n }) => n));
-      return numbers.filter((n) => !found.has(n));
+      return [...numbers, ...numbersAt].filter((n) => !found.has(n));
     },
     async remove(): Promise<void> {
       writing.abort();
