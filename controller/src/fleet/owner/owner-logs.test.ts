@@ -87,6 +87,6 @@ test("a separate log that the software, or an older agent, does not have is refu
   expect(await page("")).toMatchObject({ lines: [] });
   expect(await page("slow", "slow")).toMatchObject({ lines: [] });
   await expect(page("", "slow")).rejects.toMatchObject({ key: "NOT_SUPPORTED" });
-  await expect(page("", "slow")).rejects.toThrow('A service of valkey has no log "slow" here.');
+  await expect(page("", "slow")).rejects.toThrow('The machine has no log "slow" of valkey.');
   expect(requested).toEqual(["", "slow", "slow", "slow"]);
 });

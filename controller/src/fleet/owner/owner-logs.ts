@@ -70,10 +70,7 @@ export function createOwnerLogs({ fleet, cursors }: { fleet: Pick<Fleet, "run">;
       const result = await (follows ? reads.check(JSON.stringify(sharedKey), read, call.signal) : read(call.signal));
       const first = readOf(result);
       if (first.component !== component)
-        throw new HoldfastError(
-          "NOT_SUPPORTED",
-          `A ${owner.noun} of ${owner.software} has no log "${component}" here.`,
-        );
+        throw new HoldfastError("NOT_SUPPORTED", `The machine has no log "${component}" of ${owner.software}.`);
       const isSelected = first.selected || (!value.newest && value.contains === "");
       const { lines, nextCursor, hasMore } = isSelected
         ? first
