@@ -4,20 +4,23 @@ import { findBelow, killImmediately } from "@holdfast/testing/platform/platform-
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { openMysqlRows } from "./mysql-rows.ts";
 import { openRows, timeoutMs, type WriteSession, startShortTimeoutWriter } from "./short-timeout-writer.ts";
 import { openMembers } from "./sorted-set.ts";
 import { signalAll } from "./signal-all.ts";
 import type { FailingPair } from "./write-gaps.ts";
 
-/** A service of two nodes, written to over TLS by its name. */
-export async function createHoldfastPair(on: Platform, engine: "postgresql" | "valkey"): Promise<FailingPair> {
+const sessions = { postgresql: openSession, valkey: openValkeySession, mysql: openMysqlRows };
+
+/** A service of two nodes, written to over TLS by its name. Replication is asynchronous, except that of MySQL. */
+export async function createHoldfastPair(on: Platform, engine: keyof typeof sessions): Promise<FailingPair> {
   const services = createServices(on);
-  const main = await services.createRunning(`pair-${engine}`, { database_type: engine, node_count: 2 });
+  const mode = engine === "mysql" ? { replication_mode: "sync" } : {};
+  const body = { database_type: engine, node_count: 2, ...mode };
+  const main = await services.createRunning(`pair-${engine}`, body);
   const { id } = main.service;
   const path = `/managed-services/${id}`;
-  const writer = startShortTimeoutWriter(() =>
-    engine === "valkey" ? openValkeySession(on, main) : openSession(on, main),
-  );
+  const writer = startShortTimeoutWriter(() => sessions[engine](on, main));
 
   const nodes = async () => (await services.get(id)).nodes;
   const nodeOf = async (role: string) => (await nodes()).find((node) => node.role === role)?.id;
