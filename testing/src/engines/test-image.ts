@@ -70,7 +70,7 @@ const packagesOf = {
     "python3-httplib2",
     "python3-lxml",
   ],
-  mysql: ["util-linux", "mount", "python3-pymysql", "sysbench"],
+  mysql: ["util-linux", "mount", "python3-pymysql"],
   tsql: ["util-linux", "mount", "freetds-bin"],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
