@@ -33,6 +33,8 @@ describe.skipIf(skip !== undefined || !asRoot)("a MySQL of two nodes that gets a
     "joining engine": (joining) => [joining?.engine],
     "joining agent": (joining) => joining?.agents ?? [],
     "primary's engine": (_, primary) => [primary?.engine],
+    "primary's agent": (_, primary) => primary?.agents ?? [],
+    controller: () => fixture.platform.processes().controllers,
   } satisfies Record<
     string,
     (joining: MachineProcesses | undefined, primary: MachineProcesses | undefined) => readonly (number | undefined)[]
