@@ -25,6 +25,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "controller/src/app/app/app-message.ts":                       "the kind of an attachment, which is named after its engine",
   "controller/src/app/app/attachments.ts":                       "apps attach only databases of PostgreSQL, and files services",
   "controller/src/app/auth/auth-api.ts":                         "the issuer stores users of apps only in PostgreSQL",
+  "controller/src/services/contents/user/attached-login.ts":      "sessions of an app begin as the default user only in PostgreSQL",
   "issuer/src/store/database.ts":                                "the issuer stores users of apps only in PostgreSQL: settings of its sessions",
   "controller/src/services/resource-kind/database-spec.ts":       "an example in a description",
   "controller/src/bundles/pipeline/pipeline-api.ts":             "the name of a role of pipelines",

@@ -208,7 +208,7 @@ export function createInMemoryServices(): { state: InMemoryState; services: Serv
       ],
     }),
   });
-  const catalog = serve(CatalogService, { getCatalog: async () => ({ currency: "EUR", limits: {} }) });
+  const catalog = serve(CatalogService, { getCatalog: async () => ({ currency: "EUR", limits: {}, files: {} }) });
   return { state, services: [managed, users, databases, configuration, operations, catalog] };
 }
 

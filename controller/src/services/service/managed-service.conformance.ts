@@ -88,8 +88,17 @@ export default {
       deleteManagedService: (c) => c.services.delete("i", { skipFinalBackup: true }),
       getConnection: (c) => c.services.connection("i"),
       listNodes: (c) => c.services.nodes("i", page),
-      listLogs: (c) =>
-        c.services.logs("i", { since: time, level: "info", node_id: "n", contains: "x", newest: true }, page),
+      listLogs: (c) => {
+        const filter = {
+          since: time,
+          level: "info",
+          node_id: "n",
+          contains: "x",
+          component: "slow",
+          newest: true,
+        } as const;
+        return c.services.logs("i", filter, page);
+      },
       getTaskSummary: (c) => c.services.taskSummary("i"),
     }),
   ],
