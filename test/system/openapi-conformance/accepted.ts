@@ -523,8 +523,8 @@ export const accepted: readonly Accepted[] = [
   {
     ...refused(
       400,
-      /^invalid_request: (image_ref:? (must be an image of|is too long)|(command|env|secret_env):? is only for|(env|secret_env):? has|(env|secret_env):? must have at most)/,
-      "images are those of the organization in the platform's registry; empty variables mean none; each is in one map",
+      /^invalid_request: (image_ref:? (must be (an image|the name) of|is too long)|replicas:? cannot change with|(command|env|secret_env):? is only for|(env|secret_env):? has|(env|secret_env):? must have at most)/,
+      "images are those of the organization in the platform's registry; replicas change alone; empty variables mean none",
       "POST /app-services",
       "PATCH /app-services/{app_id}",
     ),
