@@ -44,6 +44,7 @@ describe("responses", () => {
     const { json } = await gateway.call("GET", "/catalog");
     expect(json).toEqual({
       engines: [],
+      files: { available: false, reason: null },
       plans: [],
       storage_tiers: [],
       zones: [],
