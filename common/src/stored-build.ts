@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
-import { constants } from "node:fs";
-import { access, glob, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { constants, globSync, readFileSync } from "node:fs";
+import { access, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -64,17 +64,16 @@ async function removeOldest(stored: string, max: number): Promise<void> {
   for (const { name } of oldest) await rm(join(stored, name), { recursive: true, force: true });
 }
 
-/** 16 hex digits of a digest of the files that the patterns match below `root`, and of texts such as Node's version. */
-export async function digestOfFiles(
-  root: string,
-  patterns: readonly string[],
-  texts: readonly string[] = [],
-): Promise<string> {
-  const entries = await Array.fromAsync(glob(patterns, { cwd: root, withFileTypes: true }));
+/**
+ * 16 hex digits of a digest of the files that the patterns match below `root`, and of texts such as Node's version. It
+ * reads thousands of small files, which takes five times as long one promise after another.
+ */
+export function digestOfFiles(root: string, patterns: readonly string[], texts: readonly string[] = []): string {
+  const entries = globSync(patterns, { cwd: root, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
   const hash = createHash("sha256").update(JSON.stringify(texts));
   for (const path of paths.toSorted()) {
-    const bytes = await readFile(path);
+    const bytes = readFileSync(path);
     hash.update(`${path.slice(root.length)} ${bytes.length}\n`).update(bytes);
   }
   return hash.digest("hex").slice(0, 16);

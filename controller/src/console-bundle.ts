@@ -29,7 +29,7 @@ export function createConsoleBundle(bundleDirectory: string): () => Promise<Cons
  * A checkout that this process cannot write has no stored build.
  */
 export async function build(root: string = checkout): Promise<ConsoleFiles> {
-  const digest = await digestOfFiles(root, consoleSources);
+  const digest = digestOfFiles(root, consoleSources);
   return storedBuild(join(root, "console", "dist"), digest, {
     build: (directory) => bundle(root, directory),
     read: readConsoleFiles,

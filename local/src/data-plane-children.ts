@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import {
   type DataPlane,
   type DataPlaneHost,
@@ -38,11 +37,10 @@ export function identityDirectories(layout: Layout): Record<string, string> {
 
 /** Processes of an installation's data planes. Each waits for its certificate itself. */
 export function dataPlaneChildren(parts: PlatformParts): ChildSpec[] {
-  const { checkout, environment, layout, machineHost } = parts;
+  const { programs, environment, layout, machineHost } = parts;
   return dataPlaneNames.flatMap((name): ChildSpec[] => {
     const plane = localDataPlanes[name];
     const host = dataPlaneHost(name, parts);
-    const main = join(checkout, name, "src", "main.ts");
     const ownSettings = {
       [`HOLDFAST_${name.toUpperCase()}_LISTEN`]: host.listenersOn(machineHost.address),
       [identityDirectorySetting(name)]: plane.identityDirectory(layout[name]),
@@ -50,7 +48,7 @@ export function dataPlaneChildren(parts: PlatformParts): ChildSpec[] {
     };
     const { graceMs, processes } = plane;
     const child = (childName: string, settings: Readonly<Record<string, string>>) =>
-      nodejsProcess(childName, main, environment, { ...ownSettings, ...settings }, { graceMs });
+      nodejsProcess(childName, programs[name], environment, { ...ownSettings, ...settings }, { graceMs });
     const numbers = Array.from({ length: processesOf(plane, environment) - 1 }, (_, at) => at + 2);
     const others = numbers.map((number) => child(`${name}-${number}`, processes?.settings(number, host) ?? {}));
     return [{ ...child(name, {}), listens: [name] }, ...others];

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { controllerFlags } from "@holdfast/controller/nodejs-flags.ts";
@@ -99,8 +98,8 @@ export function controllerSettings(parts: PlatformParts) {
 
 /** The process of the controller, which includes the gateway. */
 export function controllerChild(parts: PlatformParts): ChildSpec {
-  const main = join(parts.checkout, "controller", "src", "main.ts");
-  const child = nodejsProcess("controller", main, parts.environment, controllerSettings(parts), {
+  const { programs, environment } = parts;
+  const child = nodejsProcess("controller", programs.controller, environment, controllerSettings(parts), {
     flags: controllerFlags,
   });
   return { ...child, listens: ["api", "agents"] };

@@ -2,6 +2,7 @@ import { endpointText } from "@holdfast/common/endpoint.ts";
 import type { Installation } from "./installation.ts";
 import type { Layout } from "./layout.ts";
 import type { MachineHost } from "./machine-host.ts";
+import type { Programs } from "./programs.ts";
 import type { AdvertisedListener } from "./advertised-listener.ts";
 import type { Secrets } from "./secrets.ts";
 import type { TransportPki } from "./transport-pki.ts";
@@ -16,8 +17,7 @@ export interface PlatformParts {
   readonly machineHost: MachineHost;
   /** Addresses for other machines; undefined if they are not to reach it. */
   readonly advertised: AdvertisedListener | undefined;
-  /** Root directory of the code. */
-  readonly checkout: string;
+  readonly programs: Programs;
   /** The operator's environment, which all processes inherit; settings of the installation override it. */
   readonly environment: Readonly<Record<string, string>>;
 }

@@ -40,6 +40,7 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
   const file = joinFile === undefined ? undefined : readJoinFile(joinFile);
   const imagesDir = imagesDirectory(environment);
   await ensureNodeImage({ imagesDir, print, signal });
+  const programs = await deps.programs();
   makeHostDirectories(layout);
   const lock = takeSupervisorLock(layout.run);
   if (!lock.taken)
@@ -66,7 +67,7 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
       const compileCache = join(cacheDirectory(environment), "compile-cache");
       const program = nodejsProcess(
         "host",
-        join(checkout, "host", "src", "main.ts"),
+        programs.host,
         { NODE_COMPILE_CACHE: compileCache, ...environment },
         {
           HOLDFAST_HOST_LISTEN: installation.host.listen,

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { controllerSettings } from "./platform-children.ts";
 import type { PlatformParts } from "./platform-parts.ts";
@@ -16,10 +15,9 @@ export async function runRecovery<T>(
   failure: string,
   signal: AbortSignal,
 ): Promise<T> {
-  const program = join(parts.checkout, "controller", "src", "operator", "recovery", "main.ts");
   const env = { ...parts.environment, ...controllerSettings(parts) };
   try {
-    const { stdout } = await runProgram(process.execPath, [program, ...args], {
+    const { stdout } = await runProgram(process.execPath, [parts.programs.recovery, ...args], {
       env,
       signal,
       maxBuffer: maxOutputBytes,

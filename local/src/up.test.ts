@@ -12,6 +12,7 @@ import { readJson } from "./files.ts";
 import { hostDeps } from "./host-deps.ts";
 import type { Installation } from "./installation.ts";
 import { portNames } from "./ports.ts";
+import { sourcePrograms } from "./programs.ts";
 import { up } from "./up.ts";
 import { withPlatform } from "./with-platform.ts";
 
@@ -48,6 +49,7 @@ function makeDeps() {
     ...hostDeps(),
     printed,
     checkout,
+    programs: async () => sourcePrograms(checkout),
     print: (line: string) => void printed.push(line),
   };
 }

@@ -8,6 +8,7 @@ import { chownTo, layoutOf, makeDirectories } from "./layout.ts";
 import type { Options } from "./options.ts";
 import { createPlatform, type Platform } from "./platform.ts";
 import type { PlatformParts } from "./platform-parts.ts";
+import type { Programs } from "./programs.ts";
 import { checkPorts } from "./ports.ts";
 import { programUser } from "./program-user.ts";
 import { advertisedListenerOf } from "./advertised-listener.ts";
@@ -18,7 +19,10 @@ import { openTransportPki } from "./transport-pki.ts";
 import { UserError } from "./user-error.ts";
 
 export interface UpDeps {
+  /** Root directory of the code. */
   readonly checkout: string;
+  /** Entry points of the programs; builds what is missing. */
+  programs(): Promise<Programs>;
   readonly environment: Readonly<Record<string, string>>;
   readonly asRoot: boolean;
   readonly clock: Clock & { sleep(ms: number): Promise<void> };
@@ -38,10 +42,11 @@ export async function withPlatform<T>(
   signal: AbortSignal,
   run: (platform: Platform, parts: PlatformParts) => Promise<T>,
 ): Promise<T> {
-  const { checkout, environment, clock, print, asRoot } = deps;
+  const { environment, clock, print, asRoot } = deps;
   const layout = layoutOf(options.dataDir);
   const imagesDir = imagesDirectory(environment);
   const software = await openSoftware({ imagesDir, environment, print, signal });
+  const programs = await deps.programs();
 
   makeDirectories(layout);
   const lock = takeSupervisorLock(layout.run);
@@ -69,7 +74,7 @@ export async function withPlatform<T>(
       imagesDir,
       machineHost,
       advertised,
-      checkout,
+      programs,
       environment: { NODE_COMPILE_CACHE: compileCache, ...environment },
     };
     return await run(createPlatform({ parts, ...software, user, monotonicMs: clock.monotonicMs, print }), parts);

@@ -7,7 +7,7 @@ import { type InferenceProcess, startInferenceProcess } from "@holdfast/testing/
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { createOrganizations, type Organizations } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { argumentsAndEnvironment } from "@holdfast/testing/platform/platform-processes.ts";
+import { argumentsAndEnvironment, programOf } from "@holdfast/testing/platform/platform-processes.ts";
 import { type SecondController, startSecondController } from "@holdfast/testing/platform/second-controller.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
@@ -48,7 +48,7 @@ async function startSecond(
   settings: Readonly<Record<string, string>>,
   line: string,
 ): Promise<void> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, `../../${plane}/src/main.ts`)], {
+  const child = spawn(process.execPath, [programOf(platform.processes()[plane] ?? 0)], {
     env: { ...settingsOf(platform.processes()[plane]), ...settings },
     stdio: ["ignore", "ignore", "pipe"],
   });

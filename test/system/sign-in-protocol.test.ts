@@ -7,6 +7,7 @@ import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import { fetchOver, platformAgent } from "@holdfast/testing/network/browser.ts";
+import { programOf } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
@@ -217,10 +218,11 @@ describe("the protocol of an app's issuer", () => {
 
   it("continues at any replica a sign-in that another began, and counts failures over all replicas", async () => {
     directory = mkdtempSync(join(tmpdir(), "issuer-"));
-    const ofFirst = environmentOf(fixture.platform.processes().issuer ?? 0);
+    const { issuer: firstIssuer = 0 } = fixture.platform.processes();
+    const ofFirst = environmentOf(firstIssuer);
     cpSync(ofFirst["HOLDFAST_ISSUER_IDENTITY_DIR"] ?? "", join(directory, "identity"), { recursive: true });
     const port = new URL(issuer).port;
-    replica = spawn(process.execPath, [join(import.meta.dirname, "../../issuer/src/main.ts")], {
+    replica = spawn(process.execPath, [programOf(firstIssuer)], {
       env: {
         ...ofFirst,
         HOLDFAST_ISSUER_LISTEN: `${secondIssuer}:${port}`,

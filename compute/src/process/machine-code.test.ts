@@ -66,7 +66,7 @@ test("code that another installation of the host has built is copied", async () 
   } as const;
   mkdirSync(join(runtime.checkout, "agent"), { recursive: true });
   writeFileSync(join(runtime.checkout, "agent", "main.ts"), "");
-  const digest = await digestOfFiles(runtime.checkout, agentSources, [process.version, runtime.node]);
+  const digest = digestOfFiles(runtime.checkout, agentSources, [process.version, runtime.node]);
   const stored = join(directory, "stored");
   mkdirSync(join(stored, digest, "compile-cache", "v24-0"), { recursive: true });
   writeFileSync(join(stored, digest, "main.mjs"), "code");

@@ -46,9 +46,9 @@ const draftSuffix = ".draft";
 const maxStored = 8;
 
 export function createMachineCode({ layout, runtime, stored, log, removesOld = false }: MachineCodeDeps): MachineCode {
-  let digestOfCode: Promise<string> | undefined;
-  async function located() {
-    const digest = await (digestOfCode ??= digestOf(runtime));
+  let digestOfCode: string | undefined;
+  function located() {
+    const digest = (digestOfCode ??= digestOf(runtime));
     return { digest, directory: join(layout.code, digest) };
   }
 
@@ -79,7 +79,7 @@ export function createMachineCode({ layout, runtime, stored, log, removesOld = f
   }
 
   async function copyFrom(built: string): Promise<string> {
-    const { digest, directory } = await located();
+    const { digest, directory } = located();
     const draft = join(layout.code, `${digest}${draftSuffix}`);
     await rm(draft, { recursive: true, force: true });
     await cp(built, draft, { recursive: true, errorOnExist: true, mode: constants.COPYFILE_FICLONE });
@@ -90,7 +90,7 @@ export function createMachineCode({ layout, runtime, stored, log, removesOld = f
 
   return {
     async openTo(uid) {
-      const { directory } = await located();
+      const { directory } = located();
       const compiled = join(directory, "compile-cache");
       if (!existsSync(directory)) return undefined;
       const names = (await readdir(compiled)).filter((name) => compiledByRoot.test(name));
@@ -102,7 +102,7 @@ export function createMachineCode({ layout, runtime, stored, log, removesOld = f
       return directory;
     },
     async make(imageRoot, signal) {
-      const { digest, directory } = await located();
+      const { digest, directory } = located();
       if (!existsSync(directory)) {
         await mkdir(layout.code, { recursive: true, mode: 0o755 });
         const steps = { build: (built: string) => build(built, imageRoot, signal), read: copyFrom };
@@ -122,7 +122,7 @@ export function storedCode(environment: Readonly<Record<string, string | undefin
 }
 
 /** Digest of all that affects the code or its compilation. */
-function digestOf({ checkout, node }: MachineRuntime): Promise<string> {
+function digestOf({ checkout, node }: MachineRuntime): string {
   return digestOfFiles(checkout, agentSources, [process.version, node]);
 }
 

@@ -1,10 +1,11 @@
 import { expect, it, test } from "vitest";
 import { layoutOf } from "../layout.ts";
+import { sourcePrograms } from "../programs.ts";
 import { acmeCertificateSettings, acmeChild } from "./acme-child.ts";
 
 const partsOf = (environment: Readonly<Record<string, string>>, advertise?: string) => ({
   layout: layoutOf("/srv/holdfast"),
-  checkout: "/code",
+  programs: sourcePrograms("/code"),
   environment,
   advertised: advertise === undefined ? undefined : { advertise, listen: "192.0.2.1", address: "192.0.2.1" },
 });

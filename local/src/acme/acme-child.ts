@@ -7,7 +7,7 @@ import type { PlatformParts } from "../platform-parts.ts";
 import { UserError } from "../user-error.ts";
 import { certificateFiles } from "./certificate-store.ts";
 
-type AcmeParts = Pick<PlatformParts, "layout" | "environment" | "advertised" | "checkout">;
+type AcmeParts = Pick<PlatformParts, "layout" | "environment" | "advertised" | "programs">;
 
 const directoryOf = ({ pki }: Layout) => join(pki, "acme");
 
@@ -33,13 +33,13 @@ export function acmeCertificateSettings({
 }
 
 /** The process that obtains and renews the certificate of the advertised name; undefined if it is not enabled. */
-export function acmeChild({ layout, environment, advertised, checkout }: AcmeParts): ChildSpec | undefined {
+export function acmeChild({ layout, environment, advertised, programs }: AcmeParts): ChildSpec | undefined {
   if (!isAcmeEnabled(environment)) return undefined;
   const name = advertised?.advertise;
   if (name === undefined || isIP(name) !== 0)
     throw new UserError("HOLDFAST_ACME_EMAIL: a certificate needs a public name of this machine: --advertise NAME");
   const authorities = lookUp(environment, "HOLDFAST_ACME_CA_FILE");
-  return nodejsProcess("acme", join(checkout, "local", "src", "acme", "main.ts"), environment, {
+  return nodejsProcess("acme", programs.acme, environment, {
     HOLDFAST_ACME_NAMES: [name, ...(lookUp(environment, "HOLDFAST_ACME_NAMES")?.split(",") ?? [])].join(","),
     HOLDFAST_ACME_STATE_DIR: directoryOf(layout),
     ...(authorities && { NODE_EXTRA_CA_CERTS: authorities }),

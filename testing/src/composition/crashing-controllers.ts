@@ -33,6 +33,8 @@ export function createCrashingControllers(): CrashingControllers {
   const crashesFile = `${ruleFile}.crashes`;
   return {
     environment: {
+      // The bundle of a controller contains its etcd client, which nothing can replace from outside.
+      HOLDFAST_PROGRAMS: "source",
       NODE_OPTIONS: `--import=${join(import.meta.dirname, "crash-after-writes.ts")}`,
       CRASH_RULE_FILE: ruleFile,
     },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { waitUntil } from "../wait-until.ts";
 import { freePorts } from "./free-ports.ts";
 import type { Platform } from "./platform.ts";
-import { argumentsAndEnvironment, isAlive } from "./platform-processes.ts";
+import { argumentsAndEnvironment, isAlive, programOf } from "./platform-processes.ts";
 
 /** An additional controller on the platform's stores, on a host without machines. */
 export interface AdditionalController {
@@ -14,7 +14,6 @@ export interface AdditionalController {
   start(): Promise<void>;
 }
 
-const checkout = join(import.meta.dirname, "..", "..", "..");
 /** Files that the leading controller writes to the installation's disk. */
 const written = [
   "CA_FILE",
@@ -33,12 +32,13 @@ export async function startAdditionalController(platform: Platform): Promise<Add
   const platformSettings = Object.fromEntries(
     entries.map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)]),
   );
+  const program = programOf(pid);
   const [agents, api] = await freePorts(2);
   let child: ChildProcess | undefined;
 
   async function start(): Promise<void> {
     let output = "";
-    child = spawn(process.execPath, ["--disable-warning=DEP0123", join(checkout, "controller", "src", "main.ts")], {
+    child = spawn(process.execPath, ["--disable-warning=DEP0123", program], {
       env: {
         ...platformSettings,
         ...Object.fromEntries(written.map((name) => [`HOLDFAST_${name}`, ""])),

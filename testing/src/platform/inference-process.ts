@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { waitUntil } from "../wait-until.ts";
 import { freePorts } from "./free-ports.ts";
 import type { Platform } from "./platform.ts";
-import { argumentsAndEnvironment, isAlive } from "./platform-processes.ts";
+import { argumentsAndEnvironment, isAlive, programOf } from "./platform-processes.ts";
 
 /** An additional process of the platform's inference proxy. */
 export interface InferenceProcess {
@@ -21,8 +21,6 @@ export interface InferenceProcess {
   remove(): Promise<void>;
 }
 
-const checkout = join(import.meta.dirname, "..", "..", "..");
-
 /**
  * Starts a process with the identity and the controllers of the platform's own process, on another port and with
  * another directory. `settings` override the settings of the platform's process.
@@ -33,9 +31,10 @@ export async function startInferenceProcess(
 ): Promise<InferenceProcess> {
   const [port = 0] = await freePorts(1);
   const directory = mkdtempSync(join(tmpdir(), "holdfast-inference-"));
-  const environ = await waitUntil("the platform's own runs", () => {
-    const { inference = 0 } = platform.processes();
-    return argumentsAndEnvironment(inference).environ || undefined;
+  const { environ, program } = await waitUntil("the platform's own runs", () => {
+    const { inference } = platform.processes();
+    if (inference === undefined) return undefined;
+    return { environ: argumentsAndEnvironment(inference).environ, program: programOf(inference) };
   });
   const inherited = Object.fromEntries(
     environ
@@ -48,7 +47,7 @@ export async function startInferenceProcess(
 
   async function start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
     output = "";
-    child = spawn(process.execPath, ["--disable-warning=DEP0123", join(checkout, "inference", "src", "main.ts")], {
+    child = spawn(process.execPath, ["--disable-warning=DEP0123", program], {
       env: {
         ...inherited,
         HOLDFAST_INFERENCE_LISTEN: `127.0.0.1:${port}`,

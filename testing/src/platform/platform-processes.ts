@@ -71,6 +71,9 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
       // A process that was just forked has its parent's command line until it executes another program.
       byPid.get(parent)?.cmdline !== cmdline;
 
+  // The bundle that a supervisor starts, or the source file.
+  const runsProgram = (name: string) => runs(`${name}/src/main.ts`, `/${name}.mjs`);
+
   const ofMachines = processes.filter(({ pid }) => machineOf(pid, dataDirectory) !== undefined);
   const pidsOfMachines = new Set(ofMachines.map(({ pid }) => pid));
   // The parent of a short-lived process may have ended since, and have no environment any more.
@@ -97,14 +100,14 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
   });
   const all = [...ofSupervisor.map(({ pid }) => pid), ...inMachines];
   return {
-    controllers: ofSupervisor.filter(runs("controller/src/main.ts")).map(({ pid }) => pid),
+    controllers: ofSupervisor.filter(runsProgram("controller")).map(({ pid }) => pid),
     etcd: first("etcd"),
     history: first("postgres"),
-    dns: ofSupervisor.find(runs("dns/src/main.ts"))?.pid,
-    issuer: ofSupervisor.find(runs("issuer/src/main.ts"))?.pid,
-    store: ofSupervisor.find(runs("store/src/main.ts"))?.pid,
-    inference: ofSupervisor.find(runs("inference/src/main.ts"))?.pid,
-    ingress: ofSupervisor.find(runs("ingress/src/main.ts"))?.pid,
+    dns: ofSupervisor.find(runsProgram("dns"))?.pid,
+    issuer: ofSupervisor.find(runsProgram("issuer"))?.pid,
+    store: ofSupervisor.find(runsProgram("store"))?.pid,
+    inference: ofSupervisor.find(runsProgram("inference"))?.pid,
+    ingress: ofSupervisor.find(runsProgram("ingress"))?.pid,
     machines,
     all: supervisor === undefined ? all : [supervisor, ...all],
   };
@@ -140,6 +143,15 @@ export function isAlive(pid: number): boolean {
 /** Arguments and environment of a process; empty when it has ended. */
 export function argumentsAndEnvironment(pid: number): { cmdline: string; environ: string } {
   return { cmdline: readOr(`/proc/${pid}/cmdline`), environ: readOr(`/proc/${pid}/environ`) };
+}
+
+/** Path of the program that a Node process of the platform runs. */
+export function programOf(pid: number): string {
+  const program = argumentsAndEnvironment(pid)
+    .cmdline.split("\0")
+    .findLast((word) => word !== "");
+  if (program === undefined) throw new Error(`process ${pid} has ended`);
+  return program;
 }
 
 function machineOf(pid: number, dataDirectory: string): string | undefined {

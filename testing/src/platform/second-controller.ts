@@ -5,7 +5,7 @@ import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { Platform } from "./platform.ts";
 import { lastLogLines } from "./platform-logs.ts";
-import { argumentsAndEnvironment } from "./platform-processes.ts";
+import { argumentsAndEnvironment, programOf } from "./platform-processes.ts";
 import { createRest, type Rest } from "../api/rest.ts";
 import { freePorts } from "./free-ports.ts";
 import { waitUntil } from "../wait-until.ts";
@@ -18,28 +18,26 @@ export interface SecondController {
   stop(): Promise<void>;
 }
 
-const checkout = join(import.meta.dirname, "..", "..", "..");
-
 /** Starts a controller with the first controllers' settings, its own listeners and this additional environment. */
 export async function startSecondController(
   platform: Platform,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<SecondController> {
-  const { controllers, dns: firstDns } = platform.processes();
+  const { controllers, dns: firstDns = 0 } = platform.processes();
+  const [firstController = 0] = controllers;
   const [api, agents, dns] = await freePorts(3);
   const baseUrl = `https://127.0.0.1:${api}`;
-  const start = (name: string, settings: Record<string, string>) => {
-    const launch = dyingWithParent([process.execPath, join(checkout, name, "src", "main.ts")]);
+  const start = (name: string, first: number, changes: Record<string, string>) => {
+    const settings = { ...settingsOf(first), ...changes };
+    const launch = dyingWithParent([process.execPath, programOf(first)]);
     const log = openSync(join(platform.directory, "log", `second-${name}.log`), "a");
     const child = spawn(launch.command, launch.args, { cwd: "/", env: settings, stdio: ["ignore", log, log] });
     const ended = new Promise((resolve) => child.once("close", resolve));
     return { child, ended };
   };
-  const settings = settingsOf(controllers[0]);
   // Machines find this controller at the first one's address.
-  const agentsAt = `${endpointOf(settings["HOLDFAST_AGENT_LISTEN"] ?? "").host}:${agents}`;
-  const controller = start("controller", {
-    ...settings,
+  const agentsAt = `${endpointOf(settingsOf(firstController)["HOLDFAST_AGENT_LISTEN"] ?? "").host}:${agents}`;
+  const controller = start("controller", firstController, {
     ...environment,
     HOLDFAST_CONTROLLER_ID: "controller-2",
     HOLDFAST_API_LISTEN: `127.0.0.1:${api}`,
@@ -50,8 +48,7 @@ export async function startSecondController(
   });
   const directory = join(platform.directory, "second-dns");
   mkdirSync(directory, { recursive: true });
-  const server = start("dns", {
-    ...settingsOf(firstDns),
+  const server = start("dns", firstDns, {
     HOLDFAST_DNS_LISTEN: `127.0.0.1:${dns}`,
     HOLDFAST_DNS_DIR: directory,
     HOLDFAST_CONTROLLERS: agentsAt,
@@ -72,8 +69,8 @@ export async function startSecondController(
   };
 }
 
-function settingsOf(pid: number | undefined): Record<string, string> {
-  const entries = argumentsAndEnvironment(pid ?? 0)
+function settingsOf(pid: number): Record<string, string> {
+  const entries = argumentsAndEnvironment(pid)
     .environ.split("\0")
     .filter((entry) => entry.includes("="));
   return Object.fromEntries(

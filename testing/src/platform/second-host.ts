@@ -42,7 +42,8 @@ export function newSecondHost(enter: readonly string[] = [], checkout?: string):
         .map(Number)
         .find((pid) => {
           const { cmdline, environ } = argumentsAndEnvironment(pid);
-          const isProgram = /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") && cmdline.includes("host/src/main.ts");
+          const isProgram =
+            /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") && /\/host(\/src\/main\.ts|\.mjs)\0?$/.test(cmdline);
           return isProgram && environ.includes(`HOLDFAST_PROCESS_DIR=${directory}`);
         }),
     async start(joinFile, further = [], environment = {}) {

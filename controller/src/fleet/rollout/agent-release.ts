@@ -40,7 +40,7 @@ export async function createAgentRelease(
 ): Promise<AgentRelease> {
   if (bundleDirectory !== "") return readRelease(bundleDirectory);
   const build = (directory: string) => bundleAgent(checkout, directory, signal);
-  const digest = await digestOfFiles(checkout, agentSources, [process.version]);
+  const digest = digestOfFiles(checkout, agentSources, [process.version]);
   return storedBuild(join(checkout, "agent", "dist"), digest, { build, read: readRelease });
 }
 
