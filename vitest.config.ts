@@ -6,7 +6,7 @@ import { sourceFiles } from "./bin/source-files.js";
 
 /** Tests beside the code. Those of agents, compute providers and the T-SQL front end start machines and engines. */
 const besideTheCode =
-  "{common,mtls,https,egress,feed,controller,gateway,dns,host,inference,ingress,issuer,registry,sdk,console,cli,local,store,image,testing}/**/*.test.ts";
+  "{common,mtls,https,egress,feed,controller,gateway,dns,host,inference,ingress,issuer,opmsg,registry,sdk,console,cli,local,store,image,testing}/**/*.test.ts";
 const ofMachines = "{agent,compute,tds}/**/*.test.ts";
 const longLane = "**/*.long.test.ts";
 /**

@@ -13,7 +13,7 @@ const orders = [
       ["proto", "sdk"],
       ["common", "console"],
       ["mtls"],
-      ["image", "https", "egress", "feed", "tds"],
+      ["image", "https", "egress", "feed", "tds", "opmsg"],
       ["compute"],
       ["gateway"],
       ["controller", "agent", "dns", "host", "inference", "ingress", "issuer", "registry", "store"],

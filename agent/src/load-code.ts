@@ -8,6 +8,8 @@ await Promise.all([
   import("@holdfast/common/clock.ts"),
   import("@holdfast/common/config.ts"),
   import("@holdfast/common/log.ts"),
+  import("@holdfast/opmsg/opmsg-server.ts"),
+  import("@holdfast/opmsg/session/accesses.ts"),
   import("@holdfast/tds/tds-server.ts"),
   import("./agent.ts"),
   import("./config.ts"),

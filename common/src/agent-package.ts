@@ -27,7 +27,7 @@ export const versionFile = "version.json";
 export const agentSources = [
   "agent/*.{ts,sh}",
   "agent/{keeper,src}/**/*.{ts,sh}",
-  "{common,mtls,tds}/src/**/*.ts",
+  "{common,mtls,tds,opmsg}/src/**/*.ts",
   "proto/gen/**/*.ts",
   "{package.json,pnpm-lock.yaml}",
 ];

@@ -16,6 +16,7 @@ const others: Readonly<Record<string, string>> = {
   "inference/src/main.ts":           "the server of https/, which opens by `listenAt`",
   "local/src/machine-host.ts":       "looks whether an address is free, and closes",
   "local/src/ports.ts":              "looks whether a port is free, and closes",
+  "opmsg/src/opmsg-server.ts":       "a socket of the file system",
   "tds/src/tds-server.ts":           "a socket of the file system",
 };
 

@@ -31,6 +31,7 @@ const listeners: Readonly<Record<string, string>> = {
   "issuer/src/main.ts":                     "test/hostile/listeners.test.ts",
   "local/src/acme/obtain.ts":               "local/src/acme/obtain.test.ts",
   "mtls/src/mtls-listener.ts":              "test/hostile/agents-port.test.ts",
+  "opmsg/src/opmsg-server.ts":              "opmsg/src/opmsg-server.test.ts",
   "registry/src/main.ts":                   "registry/src/registry-server.test.ts",
   "registry/src/registry-server.ts":        "registry/src/registry-server.test.ts",
   "store/src/main.ts":                      "store/src/store-server.test.ts",

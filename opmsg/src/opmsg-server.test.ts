@@ -1,0 +1,234 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { silentLog } from "@holdfast/common/log.ts";
+import { opMsg, opQuery, saslStart } from "@holdfast/testing/servers/opmsg-message.ts";
+import { deserialize, serialize } from "bson";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Access } from "./commands.ts";
+import { type OpMsgServer, type OpMsgStatus, startOpMsgServer } from "./opmsg-server.ts";
+import { headerBytes, messageBytesMax, opCodes, readHeader, writeMessage } from "./protocol/message.ts";
+import { readRequest } from "./protocol/request.ts";
+import { createByteSource } from "./session/byte-source.ts";
+
+/** The processes of the engine answer each command with their name; `silent` is answered never. */
+let directory: string;
+let accesses: Map<string, Access>;
+let isDown: boolean;
+let server: OpMsgServer;
+let engines: Server[];
+let received: string[];
+let engineConnections: Set<Socket>;
+
+async function startEngine(name: Access): Promise<string> {
+  const path = join(directory, name);
+  const connections = engineConnections;
+  const engine = createServer((socket) => {
+    connections.add(socket);
+    socket.on("close", () => connections.delete(socket));
+    socket.on("error", () => socket.destroy());
+    const source = createByteSource(socket);
+    const serve = async () => {
+      for (;;) {
+        const header = await source.take(headerBytes);
+        const rest = header && (await source.take(readHeader(header).length - headerBytes));
+        if (header === undefined || rest === undefined) return;
+        const { command, fields } = readRequest(Buffer.concat([header, rest]));
+        received.push(`${name}: ${command}`);
+        if (fields.some((field) => field.name === "silent")) continue;
+        const document = serialize({
+          ok: 1,
+          by: name,
+          command,
+          padding: "x".repeat(command === "find" ? 3_000_000 : 0),
+        });
+        const to = { requestId: 9, responseTo: readHeader(header).requestId, opCode: opCodes.msg };
+        socket.write(writeMessage(to, Buffer.concat([Buffer.alloc(5), document])));
+      }
+    };
+    void serve();
+  });
+  engine.listen(path);
+  await once(engine, "listening");
+  engines.push(engine);
+  return path;
+}
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "opmsg-"));
+  [engines, received, engineConnections, isDown] = [[], [], new Set(), false];
+  accesses = new Map<string, Access>([
+    ["writer", "readwrite"],
+    ["reader", "readonly"],
+  ]);
+  server = await startOpMsgServer({
+    socket: join(directory, "clients"),
+    statusSocket: join(directory, "status"),
+    engineSockets: { readwrite: await startEngine("readwrite"), readonly: await startEngine("readonly") },
+    accesses: {
+      of: async (users) => {
+        if (isDown) throw new Error("the engine is down");
+        return new Map([...accesses].filter(([user]) => users.includes(user)));
+      },
+    },
+    connectionsMax: 3,
+    memoryBytes: 0,
+    log: silentLog,
+  });
+});
+afterEach(async () => {
+  await server.close();
+  for (const engine of engines) engine.close();
+  rmSync(directory, { recursive: true });
+});
+
+async function client() {
+  const socket = connect({ path: join(directory, "clients") });
+  await once(socket, "connect");
+  socket.on("error", () => socket.destroy());
+  const source = createByteSource(socket);
+  const next = async () => {
+    const header = await source.take(headerBytes);
+    const body = header && (await source.take(readHeader(header).length - headerBytes));
+    if (header === undefined || body === undefined) return undefined;
+    const { opCode } = readHeader(header);
+    return deserialize(body.subarray(opCode === opCodes.reply ? 20 : 5));
+  };
+  const send = (...messages: Buffer[]) => {
+    for (const message of messages) socket.write(message);
+    return next();
+  };
+  return { socket, next, send };
+}
+
+const greeting = (user: string) =>
+  opQuery({ isMaster: 1, speculativeAuthenticate: { ...saslStart(user), db: "admin" } });
+
+test("the user of the sign-in chooses the process, by saslStart or in a greeting", async () => {
+  const writer = await client();
+  expect(await writer.send(opMsg({ hello: 1 }))).toMatchObject({ by: "readonly" });
+  expect(await writer.send(opMsg(saslStart("writer")))).toMatchObject({ by: "readwrite" });
+  expect(await writer.send(opMsg({ insert: "c", $db: "d" }))).toMatchObject({ by: "readwrite", command: "insert" });
+  const reader = await client();
+  expect(await reader.send(greeting("reader"))).toMatchObject({ by: "readonly" });
+  expect(await reader.send(opMsg({ find: "c", $db: "d" }))).toMatchObject({ by: "readonly", command: "find" });
+  expect(await reader.send(opMsg({ insert: "c", $db: "d" }))).toMatchObject({ ok: 0, code: 13 });
+  const other = await client();
+  await other.send(greeting("writer"));
+  expect(await other.send(opMsg({ find: "c", $db: "d" }))).toMatchObject({ by: "readwrite" });
+  expect(received).not.toContain("readonly: insert");
+});
+
+test("a sign-in as another user leaves the process of the first one", async () => {
+  const { send } = await client();
+  await send(opMsg(saslStart("writer")));
+  expect(await send(opMsg(saslStart("reader")))).toMatchObject({ by: "readonly" });
+  expect(await send(opMsg({ delete: "c", $db: "d" }))).toMatchObject({ code: 13 });
+  await expect.poll(() => engineConnections.size).toBe(1);
+});
+
+test("an unknown user, and a client without a sign-in, reach no process with a command", async () => {
+  const { send } = await client();
+  expect(await send(opMsg({ find: "c", $db: "d" }))).toMatchObject({ code: 13, codeName: "Unauthorized" });
+  expect(await send(opMsg(saslStart("nobody")))).toMatchObject({ code: 18 });
+  expect(await send(greeting("nobody"))).toMatchObject({ ok: 0, code: 18 });
+  expect(await send(opMsg({ find: "c", $db: "d" }))).toMatchObject({ code: 13 });
+  isDown = true;
+  expect(await send(opMsg(saslStart("writer")))).toMatchObject({ code: 6 });
+  expect(received).toEqual([]);
+});
+
+test("commands that are sent together are answered in order, and an unacknowledged one not at all", async () => {
+  const { send, next } = await client();
+  await send(opMsg(saslStart("writer")));
+  const first = await send(
+    opMsg({ find: "c", $db: "d" }, { requestId: 2 }),
+    opMsg({ insert: "c", $db: "d" }, { requestId: 3, flags: 2 }),
+    opMsg({ createUser: "u" }, { requestId: 4, flags: 2 }),
+    opMsg({ count: "c", $db: "d" }, { requestId: 5 }),
+  );
+  expect(first).toMatchObject({ command: "find", padding: expect.stringMatching(/^x{3000000}$/) });
+  expect(await next()).toMatchObject({ command: "count" });
+  expect(received.slice(1)).toEqual(["readwrite: find", "readwrite: insert", "readwrite: count"]);
+});
+
+test("a client that leaves ends its command in the engine", async () => {
+  const { socket, send } = await client();
+  await send(opMsg(saslStart("writer")));
+  socket.write(opMsg({ count: "c", silent: true }));
+  await expect.poll(() => received).toContain("readwrite: count");
+  socket.destroy();
+  await expect.poll(() => engineConnections.size).toBe(0);
+});
+
+test("connections end with a change of the user's access, and remain for other users and while the engine is down", async () => {
+  const [writer, reader] = [await client(), await client()];
+  await writer.send(opMsg(saslStart("writer")));
+  await reader.send(opMsg(saslStart("reader")));
+  isDown = true;
+  await expect(server.endChanged()).rejects.toThrow(/down/);
+  isDown = false;
+  await server.endChanged();
+  expect(await writer.send(opMsg({ ping: 1 }))).toMatchObject({ ok: 1 });
+  accesses.set("writer", "readonly");
+  await server.endChanged();
+  expect(await writer.next()).toBeUndefined();
+  expect(await reader.send(opMsg({ ping: 1 }))).toMatchObject({ ok: 1 });
+  accesses.delete("reader");
+  await server.endChanged();
+  expect(await reader.next()).toBeUndefined();
+});
+
+test.each([
+  ["larger than a greeting before the sign-in", opMsg({ ping: 1, padding: "x".repeat(70_000) })],
+  ["larger than any", oversized(messageBytesMax + 1)],
+  ["of a negative size", oversized(-1)],
+  ["that is malformed", writeMessage({ requestId: 1, responseTo: 0, opCode: opCodes.msg }, Buffer.alloc(9))],
+])("a message %s ends the connection", async (_, message) => {
+  const { send } = await client();
+  expect(await send(message)).toBeUndefined();
+  expect(received).toEqual([]);
+});
+
+function oversized(length: number): Buffer {
+  const message = opMsg({ ping: 1 });
+  message.writeInt32LE(length, 0);
+  return message;
+}
+
+test("large messages share their memory one after the other, and one of the maximum size passes", async () => {
+  const insertOf = (...sizes: number[]) => {
+    const documents = sizes.map((size) => ({ padding: Buffer.alloc(size) }));
+    return opMsg({ insert: "c", $db: "d" }, { sequences: [{ identifier: "documents", documents }] });
+  };
+  const inserts = [insertOf(16_000_000, 16_000_000, messageBytesMax - 32_000_200), insertOf(1_000_000)];
+  const responses = inserts.map(async (insert) => {
+    const { send } = await client();
+    await send(opMsg(saslStart("writer")));
+    return send(insert);
+  });
+  for (const response of await Promise.all(responses)) expect(response).toMatchObject({ ok: 1, command: "insert" });
+});
+
+test("connections beyond the maximum are closed, and counts are reported", async () => {
+  const clients = [await client(), await client(), await client()];
+  for (const { send } of clients) await send(opMsg({ ping: 1 }));
+  await clients[0]?.send(opMsg(saslStart("reader")));
+  const excess = await client();
+  expect(await excess.next()).toBeUndefined();
+  const socket = connect({ path: join(directory, "status") });
+  const [line] = (await once(socket.setEncoding("utf8"), "data")) as [string];
+  const counts = JSON.parse(line) as OpMsgStatus;
+  expect(counts).toMatchObject({ connections: 1, commands: 4 });
+  clients[0]?.socket.destroy();
+  await nextTurn();
+  await expect
+    .poll(async () => {
+      const { send } = await client();
+      return send(opMsg({ ping: 1 }));
+    })
+    .toMatchObject({ ok: 1 });
+});

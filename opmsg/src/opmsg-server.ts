@@ -1,0 +1,105 @@
+import { once } from "node:events";
+import { chmod, rm } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
+import { createCapacityQueue } from "@holdfast/common/concurrency/capacity-queue.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { Access } from "./commands.ts";
+import { messageBytesMax } from "./protocol/message.ts";
+import type { Accesses } from "./session/accesses.ts";
+import { type Connection, serveConnection } from "./session/connection.ts";
+
+export interface OpMsgServerOptions {
+  /** Path of the Unix socket, which replaces that of a former process. */
+  readonly socket: string;
+  /** Path of the Unix socket at which a connection gets the server's counts, as a line of JSON. */
+  readonly statusSocket: string;
+  /** Paths of the Unix sockets of the processes of the engine, by the access of their users. */
+  readonly engineSockets: Readonly<Record<Access, string>>;
+  readonly accesses: Pick<Accesses, "of">;
+  /** Max number of connections; further ones are closed. */
+  readonly connectionsMax: number;
+  /** Memory for large messages of all clients, at least that of one message. */
+  readonly memoryBytes: number;
+  readonly log: Log;
+}
+
+/** Counts of the server. `commands` grows until the process ends, which `since` identifies. */
+export interface OpMsgStatus {
+  /** Connections with a sign-in: drivers have others, which only watch the server. */
+  readonly connections: number;
+  readonly commands: number;
+  readonly since: string;
+}
+
+export interface OpMsgServer {
+  /**
+   * Ends the connections of users whose access changed since their sign-in, or who may not sign in any more. Rejects if
+   * the engine does not respond.
+   */
+  endChanged(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The front end of MongoDB's clients: it authorizes commands, for an engine that authorizes none. */
+export async function startOpMsgServer(options: OpMsgServerOptions): Promise<OpMsgServer> {
+  const { engineSockets, accesses, connectionsMax, log } = options;
+  const memoryBytes = Math.max(options.memoryBytes, messageBytesMax);
+  const memory = createCapacityQueue();
+  const open = new Map<Socket, Connection>();
+  const since = new Date().toISOString();
+  let commands = 0;
+  const deps = {
+    sockets: engineSockets,
+    accessOf: async (user: string) => (await accesses.of([user])).get(user),
+    memory,
+    memoryBytes,
+    onCommand() {
+      commands += 1;
+    },
+  };
+  const server = createServer((socket) => {
+    if (open.size >= connectionsMax) {
+      socket.destroy();
+      return;
+    }
+    const connection = serveConnection(socket, deps);
+    open.set(socket, connection);
+    connection.ended
+      .catch((error: unknown) => log.error("connection failed", { error }))
+      .finally(() => open.delete(socket));
+  });
+  const status = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    const connections = [...open.values()].filter(({ signedIn }) => signedIn !== undefined).length;
+    const counts: OpMsgStatus = { connections, commands, since };
+    socket.end(`${JSON.stringify(counts)}\n`);
+  });
+  await listenOn(server, options.socket);
+  await listenOn(status, options.statusSocket);
+  return {
+    async endChanged() {
+      const users = new Set(
+        [...open.values()].flatMap(({ signedIn }) => (signedIn === undefined ? [] : [signedIn.user])),
+      );
+      if (users.size === 0) return;
+      const now = await accesses.of([...users]);
+      for (const [socket, { signedIn }] of open)
+        if (signedIn !== undefined && users.has(signedIn.user) && now.get(signedIn.user) !== signedIn.access)
+          socket.destroy();
+    },
+    async close() {
+      const closed = [server, status].map((each) => new Promise((resolve) => each.close(resolve)));
+      for (const socket of open.keys()) socket.destroy();
+      await Promise.all(closed);
+    },
+  };
+}
+
+async function listenOn(server: ReturnType<typeof createServer>, path: string): Promise<void> {
+  await rm(path, { force: true });
+  const listening = once(server, "listening");
+  server.listen(path);
+  await listening;
+  // The machine's agent, in the group of the engine's user, connects too.
+  await chmod(path, 0o770);
+}

@@ -1,0 +1,87 @@
+import { opMsg, saslStart } from "@holdfast/testing/servers/opmsg-message.ts";
+import type { Document } from "bson";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Access } from "./commands.ts";
+import { readRequest } from "./protocol/request.ts";
+import { refusalOf } from "./refusal.ts";
+import { signInOf } from "./session/user-name.ts";
+
+const codeOf = (command: Document, access: Access | undefined) => refusalOf(readRequest(opMsg(command)), access)?.code;
+const pipeline = (stage: Document) => ({ aggregate: "c", pipeline: [{ $match: {} }, stage], cursor: {} });
+const [unauthorized, notFound, illegal] = [13, 59, 20];
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each<[string, Document, unauthenticated: number | undefined, readonly: number | undefined, readwrite: number | undefined]>([
+  ["a greeting",                         { hello: 1 },                                      undefined,    undefined,    undefined],
+  ["ping",                               { ping: 1 },                                       undefined,    undefined,    undefined],
+  ["a find",                             { find: "c" },                                     unauthorized, undefined,    undefined],
+  ["an insert",                          { insert: "c", documents: [{}] },                  unauthorized, unauthorized, undefined],
+  ["an aggregation",                     pipeline({ $sort: { a: 1 } }),                     unauthorized, undefined,    undefined],
+  ["an aggregation that writes by $out", pipeline({ $out: "d" }),                           unauthorized, unauthorized, undefined],
+  ["one that writes by $merge",          pipeline({ $merge: { into: "d" } }),               unauthorized, unauthorized, undefined],
+  ["the same, explained",                { explain: pipeline({ $out: "d" }) },              unauthorized, unauthorized, undefined],
+  ["a change stream",                    pipeline({ $changeStream: {} }),                   unauthorized, 40_573,       40_573],
+  ["a change stream, explained",         { explain: pipeline({ $changeStream: {} }) },      unauthorized, 40_573,       40_573],
+  ["the start of a transaction",         { insert: "c", txnNumber: 1, autocommit: false, startTransaction: true }, unauthorized, illegal, illegal],
+  ["a retryable write",                  { insert: "c", txnNumber: 1 },                     unauthorized, illegal,      illegal],
+  ["the end of a transaction",           { commitTransaction: 1 },                          unauthorized, illegal,      illegal],
+  ["createUser",                         { createUser: "u", pwd: "p", roles: [] },          unauthorized, unauthorized, unauthorized],
+  ["usersInfo",                          { usersInfo: 1 },                                  unauthorized, unauthorized, unauthorized],
+  ["a command of the machine",           { getCmdLineOpts: 1 },                             unauthorized, notFound,     notFound],
+  ["a debug command",                    { ferretDebugError: 1 },                           unauthorized, notFound,     notFound],
+  ["an unknown command",                 { noSuchCommand: 1 },                              unauthorized, notFound,     notFound],
+  ["another spelling",                   { INSERT: "c" },                                   unauthorized, notFound,     notFound],
+])("%s", (_, command, unauthenticated, readonly, readwrite) => {
+  expect([codeOf(command, undefined), codeOf(command, "readonly"), codeOf(command, "readwrite")]).toEqual([
+    unauthenticated, readonly, readwrite,
+  ]);
+});
+
+test("no other field of a command lets it pass: a reader neither writes nor manages users, and nobody uses transactions", () => {
+  const writes = fc.constantFrom(
+    "insert",
+    "update",
+    "delete",
+    "findAndModify",
+    "drop",
+    "dropDatabase",
+    "createIndexes",
+  );
+  const users = fc.constantFrom("createUser", "updateUser", "dropUser", "grantRolesToUser", "dropAllUsersFromDatabase");
+  const more = fc.dictionary(fc.stringMatching(/^[a-z$]{1,8}$/), fc.anything({ maxDepth: 1, values: [fc.string()] }));
+  fc.assert(
+    fc.property(writes, users, more, (write, user, others) => {
+      const rest = JSON.parse(JSON.stringify(others)) as Document;
+      expect(codeOf({ [write]: "c", ...rest }, "readonly")).toBeDefined();
+      expect(codeOf({ [user]: "c", ...rest }, "readwrite")).toBe(unauthorized);
+      expect(codeOf({ find: "c", ...rest, txnNumber: 1 }, "readwrite")).toBe(illegal);
+    }),
+  );
+});
+
+test("a document sequence that the command does not have ends the connection", () => {
+  const message = (command: string, identifier: string) =>
+    readRequest(opMsg({ [command]: "c" }, { sequences: [{ identifier, documents: [{ $out: "d" }] }] }));
+  expect(() => refusalOf(message("aggregate", "pipeline"), "readonly")).toThrow(/no such document sequence/);
+  expect(() => refusalOf(message("hello", "documents"), undefined)).toThrow(/no such document sequence/);
+  expect(refusalOf(message("insert", "documents"), "readwrite")).toBeUndefined();
+});
+
+const userOf = (command: Document) => signInOf(readRequest(opMsg(command)));
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each<[string, Document, ReturnType<typeof signInOf>]>([
+  ["a sign-in",                               saslStart("app_user"),                                               { user: "app_user" }],
+  ["a greeting with a sign-in",               { hello: 1, speculativeAuthenticate: { ...saslStart("app_user"), db: "admin" } }, { user: "app_user" }],
+  ["a greeting",                              { hello: 1 },                                                        undefined],
+  ["another command with a sign-in in it",    { find: "c", speculativeAuthenticate: saslStart("app_user") },       undefined],
+  ["another mechanism",                       { ...saslStart("app_user"), mechanism: "PLAIN" },                    { user: undefined }],
+  ["a greeting whose sign-in is no document", { hello: 1, speculativeAuthenticate: 1 },                            { user: undefined }],
+  ["an authorization id",                     { ...saslStart("u"), payload: Buffer.from("n,a=root,n=u,r=0123456789abcdef") }, { user: undefined }],
+  ["a second name",                           { ...saslStart("u"), payload: Buffer.from("n,,n=u,r=0123456789abcdef,n=root") }, { user: undefined }],
+  ["an encoded name",                         saslStart("a=2Cb"),                                                  { user: undefined }],
+  ["no payload",                              { saslStart: 1, mechanism: "SCRAM-SHA-256" },                        { user: undefined }],
+])("the user of %s", (_, command, expected) => {
+  expect(userOf(command)).toEqual(expected);
+});

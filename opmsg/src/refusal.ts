@@ -1,0 +1,67 @@
+import { type Access, classOf, sequenceOf } from "./commands.ts";
+import { bsonTypes, documentsOf, type Field, fieldsNamed, fieldsOf } from "./protocol/fields.ts";
+import { ProtocolError } from "./protocol/message.ts";
+import type { Request } from "./protocol/request.ts";
+import type { CommandError } from "./protocol/response.ts";
+
+/** Fields by which a command belongs to a transaction. */
+const transactionFields = ["autocommit", "startTransaction"];
+/** Field of a transaction or, alone, of a retryable write. */
+const numberField = "txnNumber";
+
+/** Stages that write the result of a pipeline. */
+const writingStages = ["$merge", "$out"];
+
+/**
+ * The error for a command that is not forwarded; undefined if it is. The engine behind the front end authorizes
+ * nothing, and would do a part of some commands, so a command is forwarded only if the tables have it.
+ * `access`: that of the user who began to sign in; undefined before.
+ */
+export function refusalOf(request: Request, access: Access | undefined): CommandError | undefined {
+  const { command, fields, sequences } = request;
+  if (sequences.some((identifier) => identifier !== sequenceOf.get(command)))
+    throw new ProtocolError(`the command ${command} has no such document sequence`);
+  const commandClass = classOf(command);
+  if (commandClass === "anonymous") return undefined;
+  if (access === undefined) return unauthorized(`Command ${command} requires authentication`);
+  if (commandClass === undefined)
+    return { code: 59, codeName: "CommandNotFound", message: `no such command: '${command.slice(0, 100)}'` };
+  if (commandClass === "users")
+    return unauthorized(`The command ${command} is not available: use the platform's API to manage users and roles.`);
+  const has = (name: string) => fieldsNamed(fields, name).length > 0;
+  if (commandClass === "transaction" || transactionFields.some(has))
+    return illegalOperation("Transactions are not available on this server.");
+  // Drivers recognize this text, and advise their users to turn retryable writes off.
+  if (has(numberField))
+    return illegalOperation("Transaction numbers are only allowed on a replica set member or mongos");
+  const stages = stagesOf(request);
+  if (stages.includes("$changeStream"))
+    return {
+      code: 40_573,
+      codeName: "Location40573",
+      message: "The $changeStream stage is only supported on replica sets",
+    };
+  if (access === "readonly" && (commandClass === "writing" || stages.some((stage) => writingStages.includes(stage))))
+    return unauthorized(`not authorized to execute command ${command}: the user may only read`);
+  return undefined;
+}
+
+function illegalOperation(message: string): CommandError {
+  return { code: 20, codeName: "IllegalOperation", message };
+}
+
+function unauthorized(message: string): CommandError {
+  return { code: 13, codeName: "Unauthorized", message };
+}
+
+/** Names of the stages of all pipelines of the command, or of the command that it explains. */
+function stagesOf({ command, fields }: Pick<Request, "command" | "fields">): string[] {
+  const explained = command === "explain" ? fields.filter(({ type }) => type === bsonTypes.document) : [];
+  return [fields, ...explained.map(({ value }) => fieldsOf(value))].flatMap(stagesIn);
+}
+
+function stagesIn(fields: readonly Field[]): string[] {
+  return fieldsNamed(fields, "pipeline")
+    .flatMap(documentsOf)
+    .flatMap((stage) => stage.map(({ name }) => name));
+}
