@@ -2,14 +2,12 @@ import { engineCatalog } from "./engine-catalog/engine-catalog.ts";
 import { backupMetrics } from "./metrics/backup-metrics.ts";
 import { machineMetrics } from "./metrics/machine-metrics.ts";
 import type { Metric } from "./metrics/metric.ts";
-import { mongodbMetrics } from "./metrics/mongodb-metrics.ts";
 import { queueMetrics } from "./metrics/queue-metrics.ts";
 
-/** Metrics of all groups, including planned engines, ordered by their numbers. */
+/** Metrics of all groups, ordered by their numbers. */
 export const metricCatalog: readonly Metric[] = gatherMetrics({
   machineMetrics,
   ...Object.fromEntries(engineCatalog.map(({ engine, metrics = [] }) => [`${engine}Metrics`, metrics])),
-  mongodbMetrics,
   queueMetrics,
   backupMetrics,
 });

@@ -2,6 +2,7 @@ import type { Recipe, Software } from "./recipe.ts";
 import { apps } from "./recipes/apps.ts";
 import { files } from "./recipes/files.ts";
 import { kafka } from "./recipes/kafka.ts";
+import { mongodb } from "./recipes/mongodb.ts";
 import { mysql } from "./recipes/mysql.ts";
 import { sid } from "./recipes/sid.ts";
 import { trixie } from "./recipes/trixie.ts";
@@ -15,6 +16,7 @@ const all = {
   mysql,
   kafka,
   tsql,
+  mongodb,
   apps,
   files,
 } as const satisfies Readonly<Record<string, Recipe>>;

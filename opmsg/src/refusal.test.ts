@@ -15,6 +15,7 @@ const [unauthorized, notFound, illegal] = [13, 59, 20];
 test.each<[string, Document, unauthenticated: number | undefined, readonly: number | undefined, readwrite: number | undefined]>([
   ["a greeting",                         { hello: 1 },                                      undefined,    undefined,    undefined],
   ["ping",                               { ping: 1 },                                       undefined,    undefined,    undefined],
+  ["ping in a session",                  { ping: 1, lsid: { id: 1 } },                      unauthorized, undefined,    undefined],
   ["a find",                             { find: "c" },                                     unauthorized, undefined,    undefined],
   ["an insert",                          { insert: "c", documents: [{}] },                  unauthorized, unauthorized, undefined],
   ["an aggregation",                     pipeline({ $sort: { a: 1 } }),                     unauthorized, undefined,    undefined],

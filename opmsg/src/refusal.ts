@@ -22,6 +22,9 @@ export function refusalOf(request: Request, access: Access | undefined): Command
   if (sequences.some((identifier) => identifier !== sequenceOf.get(command)))
     throw new ProtocolError(`the command ${command} has no such document sequence`);
   const commandClass = classOf(command);
+  // The engine keeps a session for half an hour.
+  if (access === undefined && fieldsNamed(fields, "lsid").length > 0)
+    return unauthorized("there are no users authenticated");
   if (commandClass === "anonymous") return undefined;
   if (access === undefined) return unauthorized(`Command ${command} requires authentication`);
   if (commandClass === undefined)

@@ -74,8 +74,8 @@ function wordOf(engine: string): RegExp {
   return new RegExp(`(?<![a-zA-Z])${engine}|${capitalized}|(?<![A-Z])${engine.toUpperCase()}`);
 }
 
-/** Names of one engine with a front end: the two values of `database_type`, and the front end's package. */
-const family = ["postgresql", "tsql", "tds"];
+/** Names of engines with a front end on the first: the values of `database_type`, and the front ends' packages. */
+const family = ["postgresql", "tsql", "tds", "mongodb", "opmsg"];
 
 /**
  * True for a file or folder of the engine, such as `valkey/render.ts` and `common/src/engine-catalog/valkey.ts`, or of

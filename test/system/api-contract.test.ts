@@ -116,6 +116,7 @@ describe("the API's contract", () => {
         "valkey",
         "tsql",
         "kafka",
+        "mongodb",
       ]);
       expect(json.engines[0]?.default_version).toBe("17");
       expect(json.engines.map(({ backups }) => backups)).toEqual([
@@ -124,6 +125,7 @@ describe("the API's contract", () => {
         { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
         { kind: "full", restore_points: "any_second", fork: true, increments: true },
         { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
+        { kind: "full", restore_points: "any_second", fork: true, increments: true },
       ]);
       expect(json.engines[0]?.parameters).toContainEqual(
         expect.objectContaining({ name: "max_connections", type: "integer" }),

@@ -12,6 +12,7 @@ const loaders = {
   kafka: async () => (await import("./kafka/driver.ts")).createKafkaDriver,
   valkey: async () => (await import("./valkey/driver.ts")).createValkeyDriver,
   files: async () => (await import("./files/driver.ts")).createFilesDriver,
+  mongodb: async () => (await import("./mongodb/driver.ts")).createMongodbDriver,
   tsql: async () => (await import("./tsql/driver.ts")).createTsqlDriver,
 } satisfies Record<Engine, () => Promise<(deps: EngineDeps) => EngineDriver>>;
 

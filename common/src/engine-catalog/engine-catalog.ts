@@ -2,6 +2,7 @@ import type { EngineRow, PlanSize, Topology } from "./engine-row.ts";
 import { files } from "./files.ts";
 import type { Parameter } from "./parameter.ts";
 import { kafka } from "./kafka.ts";
+import { mongodb } from "./mongodb.ts";
 import { mysql } from "./mysql.ts";
 import { postgresql } from "./postgresql.ts";
 import { tsql } from "./tsql.ts";
@@ -15,6 +16,7 @@ const rows = {
   valkey,
   tsql,
   kafka,
+  mongodb,
   files,
 } satisfies Readonly<Record<string, EngineRow>>;
 

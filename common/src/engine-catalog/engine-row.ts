@@ -60,12 +60,13 @@ export interface EngineRow {
   readonly pooler?: EnginePooler;
 }
 
-/** Front end that translates another protocol for an engine, which clients can also connect to directly. */
+/** Front end that translates another protocol for an engine. */
 export interface EngineFrontEnd {
   /** Name of the front end's listener, at the port of the engine's row. */
   readonly listener: string;
-  /** Name and port of the engine's own listener. */
-  readonly engineListener: string;
+  /** Name of the engine's own listener; undefined if clients cannot connect to the engine directly. */
+  readonly engineListener?: string;
+  /** Port of the engine itself. */
   readonly enginePort: number;
 }
 

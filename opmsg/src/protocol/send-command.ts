@@ -9,10 +9,12 @@ const prefixBytes = 5;
 
 /** Sends one command over a new connection to a Unix socket, without a sign-in, and returns its response. */
 export async function sendCommand(path: string, command: Document, signal: AbortSignal): Promise<Document> {
+  signal.throwIfAborted();
   const socket = connect({ path, signal });
+  // The error also rejects the wait below; a late one has no other listener.
+  socket.on("error", () => socket.destroy());
   try {
     await once(socket, "connect");
-    socket.on("error", () => socket.destroy());
     const body = Buffer.concat([Buffer.alloc(prefixBytes), serialize(command)]);
     socket.write(writeMessage({ requestId: 1, responseTo: 0, opCode: opCodes.msg }, body));
     const source = createByteSource(socket);

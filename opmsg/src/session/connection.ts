@@ -22,7 +22,7 @@ export interface ConnectionDeps {
   /** Memory for large messages of all connections. */
   readonly memory: CapacityQueue;
   readonly memoryBytes: number;
-  /** Called for each command that is forwarded. */
+  /** Called for each command of a signed-in user that is forwarded. */
   onCommand(): void;
 }
 
@@ -87,7 +87,7 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
       if (!request.isUnacknowledged) await write(writeRefusal(request, refusal));
       return;
     }
-    deps.onCommand();
+    if (signedIn !== undefined) deps.onCommand();
     backend ??= await openBackend(deps.sockets[signedIn?.access ?? "readonly"]);
     if (
       backend === undefined ||

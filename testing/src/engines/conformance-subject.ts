@@ -18,6 +18,8 @@ export interface ConformanceSubject {
     readonly notAllowed: RegExp;
     readonly withoutTls: RegExp;
   };
+  /** Beginning of the version that the engine reports, if it differs from the version of the catalog. */
+  readonly ownVersion?: string;
   /** Undefined for an engine without users, whose clients connect with an empty name and password. */
   readonly users: SubjectUsers | undefined;
   /** A parameter that applies live and one that needs a restart, with values other than the defaults. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chownSync, readdirSync, readFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { chown, mkdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
 import type { EngineDeps } from "@holdfast/agent/engines/engine-deps.ts";
@@ -72,7 +72,12 @@ type CommandWrapper = (engine: Program, version: string, directory: string) => (
 const inNodeImage: CommandWrapper = (engine, version, directory) => {
   const found = findSoftware(imagesDirectory(process.env), engine, version);
   if (found === undefined) throw new Error(`no image with ${engine} ${version}: run holdfast images make sid`);
-  return (argv) => inImage(found.image.root, { argv, uid: testUid, binds: [directory], asRoot });
+  const ofNode = [dirname(dirname(process.execPath)), join(import.meta.dirname, "../../..")];
+  return (argv) => {
+    // Companions in JavaScript: images have neither the program nor the checkout.
+    const binds = argv[0] === process.execPath ? [directory, ...ofNode] : [directory];
+    return inImage(found.image.root, { argv, uid: testUid, binds, asRoot });
+  };
 };
 
 /** Command wrapper of an engine that is part of the tests, and so runs outside of an image. */

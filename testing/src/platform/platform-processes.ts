@@ -22,6 +22,9 @@ export interface MachineProcesses {
   readonly engine: number | undefined;
   /** The T-SQL front end. */
   readonly tds: number | undefined;
+  /** The front end of MongoDB's clients, and the processes of FerretDB behind it. */
+  readonly opmsg: number | undefined;
+  readonly documents: readonly number[];
   /** Jobs that take backups, restore them and archive the log. */
   readonly jobs: readonly number[];
 }
@@ -95,6 +98,8 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
       agents,
       engine: inside.find(({ name }) => engineNames.includes(name))?.pid,
       tds: inside.find(runs("tds/src/main.ts", "/tds.mjs"))?.pid,
+      opmsg: inside.find(runs("opmsg/src/main.ts", "/opmsg.mjs"))?.pid,
+      documents: inside.filter(({ name }) => name === "ferretdb").map(({ pid }) => pid),
       jobs: inside.filter(runs("backup/main.ts", "/code/backup.mjs")).map(({ pid }) => pid),
     };
   });

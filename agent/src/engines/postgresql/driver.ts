@@ -2,6 +2,7 @@ import { listenersOf } from "../addresses.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
 import { createBackup } from "./backup/backup.ts";
+import type { RecoveryDeps } from "./backup/private-server.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { collations } from "./collations.ts";
 import { createDataSize } from "./data-size.ts";
@@ -36,7 +37,7 @@ import { users } from "./users.ts";
  * addresses of the allow-list. Features that span several files have folders: backup/, replication/, upgrade/, queue/,
  * identity/ (users of apps) and pooler/ (PgBouncer).
  */
-export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
+export function createPostgresqlDriver(deps: RecoveryDeps): EngineDriver {
   const dataSize = createDataSize();
   const pooler = createPooler(deps);
   return {

@@ -14,6 +14,9 @@ export const poolerRole = `${platform}_pooler`;
 /** Role that members sign in as by certificate: it streams WAL and reads files for pg_rewind. */
 export const replicaRole = `${platform}_replica`;
 
+/** Roles of programs that serve documents beside the engine: their writers, and their readers. */
+export const documentRoles = { writers: `${platform}_documents`, readers: `${platform}_documents_reader` } as const;
+
 /** Connections reserved for the platform (`superuser_reserved_connections`). */
 export const reservedSlots = 5;
 /**
@@ -70,6 +73,7 @@ export const platformRolePattern = `^(?:${[
   ...platformRoles,
   poolerRole,
   ...Object.values(groups),
+  ...Object.values(documentRoles),
   replicaRole,
   authOwner,
   // Roles of apps (`authRoleOf`).

@@ -1,3 +1,4 @@
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { minTransactionMs } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
 import { parseQuantity } from "@holdfast/common/engine-catalog/quantity.ts";
 import type { PlatformAccess } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -18,22 +19,31 @@ import {
 import { poolerFiles } from "./pooler/config.ts";
 import { memberMap, memberName, primaryConninfo, synchronizesSlots } from "./replication/members.ts";
 
-/** Clients besides those of the network and of the pooler. */
-export interface OtherClients {
+/** Differences of an engine that is PostgreSQL with a front end. */
+export interface FrontEndOptions {
   /** True if a front end on this machine signs its clients in over the socket, with their passwords. */
   readonly viaSocket?: boolean;
+  /** True if the network reaches the front end only: PostgreSQL itself admits members and no clients. */
+  readonly isHidden?: boolean;
+  /** Roles without passwords as which programs of this machine sign in over the socket. */
+  readonly programRoles?: readonly string[];
+  /** Libraries that are loaded at the start, in addition to the platform's. */
+  readonly libraries?: readonly string[];
+  /** Settings of these libraries. */
+  readonly settings?: readonly (readonly [name: string, value: string])[];
 }
 
 /** Postgresql.conf, pg_hba.conf and pg_ident.conf, and the files of the pooler. */
-export function render(instance: Instance, { viaSocket = false }: OtherClients = {}): ConfigFile[] {
+export function render(instance: Instance, options: FrontEndOptions = {}): ConfigFile[] {
+  const { programRoles = [] } = options;
   return [
-    { name: "postgresql.conf", content: settings(instance), mode: 0o640 },
-    { name: "pg_hba.conf", content: rules(instance, viaSocket), mode: 0o640 },
+    { name: "postgresql.conf", content: settings(instance, options), mode: 0o640 },
+    { name: "pg_hba.conf", content: rules(instance, options), mode: 0o640 },
     // Only the machine's own users can access the socket's directory, so any user name is mapped.
     {
       name: "pg_ident.conf",
       content: [
-        ...[...platformRoles, poolerRole].map((role) => `${platform} /^.*$ ${role}\n`),
+        ...[...platformRoles, poolerRole, ...programRoles].map((role) => `${platform} /^.*$ ${role}\n`),
         ...memberLines(instance),
       ].join(""),
       mode: 0o640,
@@ -42,11 +52,11 @@ export function render(instance: Instance, { viaSocket = false }: OtherClients =
   ];
 }
 
-function settings(instance: Instance): string {
+function settings(instance: Instance, options: FrontEndOptions): string {
   const { spec } = instance;
   const values = effectiveParameters(instance);
   values.set(transactionLimit, raisedTransactionTimeout(values.get(transactionLimit) ?? "0"));
-  for (const [name, value] of fixedSettings(instance)) values.set(name, value);
+  for (const [name, value] of fixedSettings(instance, options)) values.set(name, value);
   const lines = [...values].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `${name} = ${quote(value)}`);
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
 }
@@ -60,11 +70,14 @@ function raisedTransactionTimeout(limit: string): string {
 }
 
 /** Settings that the platform determines; none of them is in the catalog. */
-function fixedSettings(instance: Instance): [string, string][] {
+function fixedSettings(instance: Instance, options: FrontEndOptions): (readonly [string, string])[] {
   const { spec, paths } = instance;
+  const { isHidden = false, libraries = [], settings: additional = [] } = options;
+  // A change takes a restart, so it listens for members before there are any.
+  const addresses = isHidden ? [spec.address] : addressesOf(spec);
   const storageMib = Number(spec.storageBytes / 1_048_576n);
-  const all: [string, string][] = [
-    ["listen_addresses", addressesOf(spec).join(",")],
+  const all: (readonly [string, string])[] = [
+    ["listen_addresses", addresses.join(",")],
     ["port", String(spec.port)],
     ["unix_socket_directories", paths.run],
     ["unix_socket_permissions", "0770"],
@@ -80,7 +93,7 @@ function fixedSettings(instance: Instance): [string, string][] {
     ["authentication_timeout", "10s"],
     ["superuser_reserved_connections", String(reservedSlots)],
     ["reserved_connections", String(issuerSlots)],
-    ["shared_preload_libraries", "pg_stat_statements,auto_explain"],
+    ["shared_preload_libraries", ["pg_stat_statements", "auto_explain", ...libraries].join(",")],
     // Statements that set passwords are utility statements: they are neither counted nor logged, even if they fail.
     ["pg_stat_statements.track_utility", "off"],
     ["log_statement", "none"],
@@ -104,7 +117,7 @@ function fixedSettings(instance: Instance): [string, string][] {
   // Sessions of the platform set it to off.
   if (instance.writesBlocked === true) all.push(["default_transaction_read_only", "on"]);
   if (Number(spec.version) >= 17) all.push(["allow_alter_system", "off"]);
-  return [...all, ...replicationSettings(instance, storageMib)];
+  return [...all, ...additional, ...replicationSettings(instance, storageMib)];
 }
 
 /** Settings of a service that has or had replicas. All of them can change while the engine runs. */
@@ -155,20 +168,22 @@ function memberLines({ spec }: Instance): string[] {
 }
 
 /** TLS and SCRAM for the allow-list, the socket for the platform, and rejection of everything else. */
-function rules({ spec }: Instance, viaSocket: boolean): string {
+function rules({ spec }: Instance, options: FrontEndOptions): string {
+  const { viaSocket = false, isHidden = false, programRoles = [] } = options;
   const members = spec.replication !== undefined && roleOf(spec) !== "none";
   const lines = [
     ...platformRoles.map((role) => `local   all         ${role}    peer map=${platform}`),
     `local   replication ${platform}                            peer map=${platform}`,
+    ...programRoles.map((role) => `local   ${defaultDatabase}   ${role}                    peer map=${platform}`),
     ...(spec.pooler === undefined ? [] : [poolerLookupRule]),
     ...(spec.pooler === undefined && !viaSocket ? [] : socketRules),
     "local   all         all                                 reject",
-    ...[...platformRoles, poolerRole].map((role) => `host    all         ${role}  all      reject`),
+    ...[...platformRoles, poolerRole, ...programRoles].map((role) => `host    all         ${role}  all      reject`),
     ...(members ? memberRules : []),
     `host    all         ${replicaRole}  all      reject`,
     `host    ${platform}    all       all                       reject`,
     ...spec.platformAccess.flatMap(platformAccessRules),
-    ...spec.allowedCidrs.map((cidr) => `hostssl all         all       ${cidr}  scram-sha-256`),
+    ...(isHidden ? [] : spec.allowedCidrs).map((cidr) => `hostssl all         all       ${cidr}  scram-sha-256`),
     "host    all         all       all                       reject",
   ];
   return `${lines.join("\n")}\n`;

@@ -3,6 +3,7 @@
  */
 export { files } from "./files.ts";
 export { kafka } from "./kafka.ts";
+export { mongodb } from "./mongodb.ts";
 export { mysql } from "./mysql.ts";
 export { postgresql } from "./postgresql.ts";
 export { tsql } from "./tsql.ts";

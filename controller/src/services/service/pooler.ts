@@ -43,12 +43,12 @@ export function poolerPortOf(spec: PooledSpec): number | undefined {
 /** Ports for clients by listener name. */
 export function clientPorts(spec: PooledSpec & { readonly port: number }): Readonly<Record<string, number>> {
   const pooler = poolerPortOf(spec);
-  const { frontEnd } = engineOf(spec.databaseType) ?? {};
-  const direct =
-    frontEnd === undefined
-      ? { engine: spec.port }
-      : { [frontEnd.listener]: spec.port, [frontEnd.engineListener]: frontEnd.enginePort };
-  return { ...direct, ...(pooler !== undefined && { pooler }) };
+  const { listener = "engine", engineListener, enginePort = spec.port } = engineOf(spec.databaseType)?.frontEnd ?? {};
+  return {
+    [listener]: spec.port,
+    ...(engineListener !== undefined && { [engineListener]: enginePort }),
+    ...(pooler !== undefined && { pooler }),
+  };
 }
 
 /** Pooler of the service after the request; undefined if nothing must be stored. */

@@ -1,10 +1,10 @@
 import type { BackupFacet } from "../../backup-facet.ts";
-import type { EngineDeps } from "../../engine-deps.ts";
 import { dataDirectory } from "../layout.ts";
 import { saveArchiveState, readArchiveState } from "./archive-state.ts";
 import { examine } from "./examine.ts";
 import { branchEnd } from "./timelines.ts";
 import { commit, distance, followLog, readSettings, retention } from "./log-stream.ts";
+import type { RecoveryDeps } from "./private-server.ts";
 import { createRestore } from "./restore.ts";
 import { untilNoClients } from "../allow-list.ts";
 import { baseStream, openBaseBackup } from "./base-backup.ts";
@@ -18,7 +18,7 @@ import { baseStream, openBaseBackup } from "./base-backup.ts";
  * segments out of the archive (log-staging.ts), up to a record that is determined from the log (stop-point.ts). A copy
  * is then detached from its source (detach-copy.ts).
  */
-export function createBackup(deps: EngineDeps): BackupFacet {
+export function createBackup(deps: RecoveryDeps): BackupFacet {
   return {
     kind: "full",
     open: (instance, signal) => openBaseBackup(deps, instance, signal),

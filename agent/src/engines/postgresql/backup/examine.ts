@@ -7,14 +7,14 @@ import { summarizeNames } from "../../summarize-names.ts";
 import { invalidReason, listDatabases } from "../database-list.ts";
 import { platform, program } from "../layout.ts";
 import { programEnvironment } from "../platform-client.ts";
-import { type PrivateServer, startPrivateServer } from "./private-server.ts";
+import { type PrivateServer, type RecoveryDeps, startPrivateServer } from "./private-server.ts";
 
 /** The platform commits a heartbeat every 5 s. */
 const heartbeatWithinMs = 6_000;
 
 /** Runs `pg_amcheck` over all tables and indexes, and measures how close to its target the recovery came. */
 export async function examine(
-  deps: EngineDeps,
+  deps: RecoveryDeps,
   instance: Instance,
   { target, scratch }: Examination,
   signal: AbortSignal,

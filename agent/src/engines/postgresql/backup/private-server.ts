@@ -25,6 +25,11 @@ export interface PrivateServer {
   kill(): Promise<void>;
 }
 
+/** Effects of a driver, and the libraries that its data need wherever they are replayed or read. */
+export interface RecoveryDeps extends EngineDeps {
+  readonly libraries?: readonly string[];
+}
+
 /** Time for a server that closed its sessions to exit. */
 const exitGraceMs = 10_000;
 
@@ -50,7 +55,7 @@ const defaultSettings: RequiredSettings = {
  * more memory than the machine has.
  */
 export async function startPrivateServer(
-  { run, pipe }: EngineDeps,
+  { run, pipe, libraries = [] }: RecoveryDeps,
   instance: Instance,
   { scratch, recovery, log = {} }: PrivateSettings,
   signal: AbortSignal,
@@ -70,7 +75,8 @@ export async function startPrivateServer(
   ];
   let requiredMib = 0;
   for (const { required, buffersMib } of choices) {
-    const all = { ...ownSettings(instance, scratch, socket), ...recovery, ...required };
+    const loaded = libraries.length === 0 ? {} : { shared_preload_libraries: libraries.join(",") };
+    const all = { ...ownSettings(instance, scratch, socket), ...loaded, ...recovery, ...required };
     await writeFile(config, configOf(all, buffersMib));
     requiredMib = await requiredMemoryMib(run, instance, config, signal);
     if (requiredMib <= machineMibOf(instance)) break;

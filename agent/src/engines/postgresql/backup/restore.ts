@@ -17,7 +17,7 @@ import { dataDirectory } from "../layout.ts";
 import { exceeds, maxSettings, lackingSettings, printSettings, type RequiredSettings } from "../required-settings.ts";
 import { createLogStaging } from "./log-staging.ts";
 import { formatLsn } from "./lsn.ts";
-import { type PrivateServer, startPrivateServer } from "./private-server.ts";
+import { type PrivateServer, type RecoveryDeps, startPrivateServer } from "./private-server.ts";
 import { resetPasswords, detachCopy } from "./detach-copy.ts";
 import { baseStream } from "./base-backup.ts";
 import { backupStartOf, stopPoint } from "./stop-point.ts";
@@ -26,7 +26,7 @@ const pollIntervalMs = 100;
 /** Maximum number of starts, each with higher settings than the one before. */
 const maxStarts = 100;
 
-export function createRestore(deps: EngineDeps): RestoreFacet {
+export function createRestore(deps: RecoveryDeps): RestoreFacet {
   return {
     unpack: (instance, stream, bytes, signal) => unpack(deps, instance, stream, bytes, signal),
     finish: (instance, plan, signal) => finish(deps, instance, plan, signal),
@@ -52,7 +52,7 @@ async function unpack(
 }
 
 async function finish(
-  deps: EngineDeps,
+  deps: RecoveryDeps,
   instance: Instance,
   plan: RecoveryPlan,
   signal: AbortSignal,

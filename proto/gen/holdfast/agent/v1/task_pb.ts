@@ -1998,7 +1998,7 @@ export const MemberSchema: GenMessage<Member, {jsonType: MemberJson}> = /*@__PUR
  */
 export type Listener = Message<"holdfast.agent.v1.Listener"> & {
   /**
-   * "engine" or "pooler"; of an engine with a front end, the names of the two listeners in its catalog row.
+   * "engine" or "pooler"; of an engine with a front end, the names of the listeners in its catalog row.
    *
    * @generated from field: string name = 1;
    */
@@ -2029,7 +2029,7 @@ export type Listener = Message<"holdfast.agent.v1.Listener"> & {
  */
 export type ListenerJson = {
   /**
-   * "engine" or "pooler"; of an engine with a front end, the names of the two listeners in its catalog row.
+   * "engine" or "pooler"; of an engine with a front end, the names of the listeners in its catalog row.
    *
    * @generated from field: string name = 1;
    */

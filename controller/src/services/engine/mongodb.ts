@@ -1,0 +1,16 @@
+import { authorityOf, type EngineProfile } from "./engine-profile.ts";
+import { postgresql } from "./postgresql.ts";
+
+const { verifierOf, replicas } = postgresql;
+
+/** Users and replicas are those of PostgreSQL below. Databases exist as soon as a client writes to them. */
+export const mongodb: EngineProfile = {
+  verifierOf,
+  databases: [],
+  connectionDatabase: "defaultdb",
+  ...(replicas && { replicas }),
+  uri(target) {
+    const root = target.caFile === undefined ? "" : `&tlsCAFile=${target.caFile}`;
+    return `mongodb://${authorityOf(target)}/${target.database}?tls=true&authSource=admin${root}`;
+  },
+};
