@@ -1,0 +1,115 @@
+import { rmSync } from "node:fs";
+import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
+import {
+  createServices,
+  expectStatus,
+  type RunningService,
+  type Services,
+} from "@holdfast/testing/platform/services.ts";
+import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import type { Collection } from "mongodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { codeOf, documentsOnce, openDocuments } from "./mongodb/mongodb-service.ts";
+
+const longMs = 240_000;
+const skip = await requireRecipes(import.meta.filename, "mongodb");
+
+interface Item {
+  readonly _id: string;
+  readonly written?: boolean;
+}
+
+describe.skipIf(skip !== undefined)("a service of MongoDB's API with two nodes", () => {
+  let platform: Platform;
+  let services: Services;
+  let docs: RunningService;
+
+  beforeAll(async () => {
+    platform = await startPlatform({ environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1" } });
+    services = createServices(platform);
+    docs = await services.createRunning("docs", {
+      database_type: "mongodb",
+      node_count: 2,
+      replication_mode: "sync",
+    });
+    await inItems((items) => items.insertOne({ _id: "one" }));
+  }, longMs);
+  afterAll(() => platform?.remove(), longMs);
+
+  const path = (rest = "") => `/managed-services/${docs.service.id}${rest}`;
+  const inItems = <T>(work: (items: Collection<Item>) => Promise<T>, service = docs) =>
+    documentsOnce(platform, service, (database) => work(database.collection<Item>("items")));
+  const nodesNow = async () => {
+    const { nodes } = await services.get(docs.service.id);
+    return {
+      primary: nodes.find(({ role }) => role === "primary"),
+      replica: nodes.find(({ role }) => role === "replica"),
+    };
+  };
+
+  it("reads on its replica, where writes are refused", async () => {
+    const { replica } = await nodesNow();
+    const database = await openDocuments(platform, docs, { host: replica?.hostname ?? "" });
+    const items = database.collection<Item>("items");
+    await waitUntil("the replica has the document", async () => (await items.countDocuments()) === 1);
+    expect(await codeOf(items.insertOne({ _id: "x" }))).toBeDefined();
+    await database.client.close();
+  });
+
+  it(
+    "is survived by a client that retries, with every acknowledged document, when its primary loses its data",
+    async () => {
+      const { primary, replica } = await nodesNow();
+      await waitUntil("the primary counts on its replica", () =>
+        isFailoverCandidate(platform.directory, docs.service.id, primary?.id ?? ""),
+      );
+      const acknowledged: string[] = [];
+      const write = async (_id: string) => {
+        const upsert = () =>
+          inItems((items) => items.updateOne({ _id }, { $set: { written: true } }, { upsert: true })).catch(
+            () => undefined,
+          );
+        await waitUntil(`${_id} is written`, upsert);
+        acknowledged.push(_id);
+      };
+      for (let i = 0; i < 10; i += 1) await write(`before ${i}`);
+      const machine = platform.processes().machines.find(({ id }) => id === primary?.id);
+      rmSync(`/proc/${machine?.engine}/cwd/global/pg_control`);
+      killImmediately(machine?.engine ?? 0);
+      for (let i = 0; i < 10; i += 1) await write(`after ${i}`);
+      const found = new Set((await inItems((items) => items.find().toArray())).map(({ _id }) => _id));
+      expect(acknowledged.filter((name) => !found.has(name))).toEqual([]);
+      expect((await nodesNow()).primary?.id).toBe(replica?.id);
+    },
+    longMs,
+  );
+
+  it(
+    "is restored to a point in time, with its documents and other passwords",
+    async () => {
+      await services.settled(docs.service.id, "Running", longMs);
+      const window = async () => (await services.get(docs.service.id)).backups?.restorable;
+      await waitUntil("the log continues from a base", async () => (await window()) != null, { withinMs: longMs });
+      await inItems((items) => items.insertOne({ _id: "kept" }));
+      const point = new Date(await reserveMillisecond()).toISOString();
+      await inItems((items) => items.deleteMany({}));
+      await waitUntil("the point can be restored", async () => ((await window())?.to ?? "") > point, {
+        withinMs: longMs,
+      });
+      const body = { restore_point: point, target_service_name: "before", node_count: 1 };
+      const { id } = expectStatus(await platform.rest.post<ServiceJson>(path("/backups/restore"), body), 202).json;
+      await services.settled(id, "Running", longMs);
+      const copy = await services.open(id);
+      expect(await inItems((items) => items.countDocuments(), copy)).toBe(22);
+      expect(await inItems((items) => items.findOne({ _id: "kept" }), copy)).toEqual({ _id: "kept" });
+      const former = { ...copy, password: docs.password };
+      await expect(inItems((items) => items.findOne(), former)).rejects.toThrow("Authentication failed");
+    },
+    longMs,
+  );
+});
