@@ -130,6 +130,18 @@ test("a sign-in as another user leaves the process of the first one", async () =
   await expect.poll(() => engineConnections.size).toBe(1);
 });
 
+test("a sign-in as another user of the same access, even an incomplete one, leaves what the first one signed in to", async () => {
+  accesses.set("other_writer", "readwrite");
+  const { send } = await client();
+  await send(opMsg(saslStart("writer")));
+  await send(opMsg(saslStart("writer")));
+  const [first] = engineConnections;
+  expect(engineConnections.size).toBe(1);
+  expect(await send(opMsg(saslStart("other_writer")))).toMatchObject({ by: "readwrite" });
+  await expect.poll(() => first !== undefined && engineConnections.has(first)).toBe(false);
+  expect(engineConnections.size).toBe(1);
+});
+
 test("an unknown user, and a client without a sign-in, reach no process with a command", async () => {
   const { send } = await client();
   expect(await send(opMsg({ find: "c", $db: "d" }))).toMatchObject({ code: 13, codeName: "Unauthorized" });

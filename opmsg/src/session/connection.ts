@@ -96,7 +96,10 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
       client.destroy();
   }
 
-  /** A user of another access gets a new backend; the former one ends with what was signed in there. */
+  /**
+   * Another user gets a new backend, since a backend remains signed in until its next sign-in is complete: a dropped
+   * user would keep it by beginning a sign-in as another one.
+   */
   async function signIn(request: Request): Promise<CommandError | undefined> {
     const signIn = signInOf(request);
     if (signIn === undefined) return undefined;
@@ -108,7 +111,7 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
       return unreachable;
     }
     if (access === undefined) return authenticationFailed;
-    if (access !== (signedIn?.access ?? "readonly")) {
+    if (access !== (signedIn?.access ?? "readonly") || (signedIn !== undefined && signIn.user !== signedIn.user)) {
       backend?.end();
       backend = undefined;
     }
