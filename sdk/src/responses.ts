@@ -541,6 +541,7 @@ export interface Catalog {
       /** False when this installation cannot run it; the reason is in `reason`. */
       readonly available: boolean;
       readonly reason: string | null;
+      readonly title: string;
     }[];
     readonly default_version: string;
     readonly parameters: readonly {

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { drilled } from "@holdfast/testing/platform/drills.ts";
 import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
@@ -62,6 +63,33 @@ describe.skipIf(skip !== undefined)("a service of MongoDB's API with two nodes",
   });
 
   it(
+    "promotes its replica in a switchover, and adds a node",
+    async () => {
+      const { primary, replica } = await nodesNow();
+      await waitUntil("the primary counts on its replica", () =>
+        isFailoverCandidate(platform.directory, docs.service.id, primary?.id ?? ""),
+      );
+      expectStatus(await platform.rest.post(path(`/nodes/${replica?.id}/failover`), {}), 202);
+      await services.settled(docs.service.id, "Running", longMs);
+      expect((await nodesNow()).primary?.id).toBe(replica?.id);
+      await inItems((items) => items.insertOne({ _id: "after the switchover" }));
+      await inItems((items) => items.deleteOne({ _id: "after the switchover" }));
+      expectStatus(await platform.rest.post(path("/nodes"), {}), 202);
+      await services.settled(docs.service.id, "Running", longMs);
+      const { nodes } = await services.get(docs.service.id);
+      expect(nodes.filter(({ role }) => role === "replica")).toHaveLength(2);
+      const added = nodes.find(({ id }) => id !== primary?.id && id !== replica?.id);
+      const database = await openDocuments(platform, docs, { host: added?.hostname ?? "" });
+      const count = () => database.collection<Item>("items").countDocuments();
+      await waitUntil("the new replica has the document", async () => (await count()) === 1);
+      await database.client.close();
+      expectStatus(await platform.rest.delete(path(`/nodes/${added?.id}`)), 202);
+      await services.settled(docs.service.id, "Running", longMs);
+    },
+    longMs,
+  );
+
+  it(
     "is survived by a client that retries, with every acknowledged document, when its primary loses its data",
     async () => {
       const { primary, replica } = await nodesNow();
@@ -109,6 +137,25 @@ describe.skipIf(skip !== undefined)("a service of MongoDB's API with two nodes",
       expect(await inItems((items) => items.findOne({ _id: "kept" }), copy)).toEqual({ _id: "kept" });
       const former = { ...copy, password: docs.password };
       await expect(inItems((items) => items.findOne(), former)).rejects.toThrow("Authentication failed");
+    },
+    longMs,
+  );
+
+  it(
+    "is forked with its users' new passwords, and a drill checks its backup",
+    async () => {
+      const { id } = expectStatus(
+        await platform.rest.post<ServiceJson>(path("/fork"), { name: "forked", node_count: 1 }),
+        202,
+      ).json;
+      await services.settled(id, "Running", longMs);
+      const copy = await services.open(id);
+      expect(copy.password).not.toBe(docs.password);
+      await inItems((items) => items.insertOne({ _id: "in the fork" }), copy);
+      expect(await inItems((items) => items.findOne({ _id: "in the fork" }))).toBeNull();
+      const started = await platform.rest.post<{ id: string }>(path("/backups/drill"));
+      const drill = await drilled(platform, docs.service.id, expectStatus(started, 202).json.id);
+      expect(drill).toMatchObject({ status: "completed", error: null });
     },
     longMs,
   );

@@ -110,6 +110,21 @@ describe.skipIf(skip !== undefined)("a managed service of MongoDB's API", () => 
     await waitUntil("a dropped user's connection ends", hasEnded);
   });
 
+  it("has databases that are created, listed and dropped", async () => {
+    expectStatus(await platform.rest.post(path("/databases"), { name: "orders-2026" }), 201);
+    const { client } = await openDocuments(platform, docs);
+    clients.push(client);
+    await client.db("orders-2026").collection("items").insertOne({ a: 1 });
+    const names = async () =>
+      expectStatus(
+        await platform.rest.get<{ databases: { name: string }[] }>(path("/databases")),
+        200,
+      ).json.databases.map(({ name }) => name);
+    expect(await names()).toEqual(["defaultdb", "orders-2026"]);
+    expectStatus(await platform.rest.delete(path("/databases/orders-2026")), 204);
+    expect(await names()).toEqual(["defaultdb"]);
+  });
+
   it("refuses transactions, change streams and users by MongoDB's codes, and leaves nothing of them", async () => {
     const items = await open();
     const { client } = await openDocuments(platform, docs);

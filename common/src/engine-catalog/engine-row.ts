@@ -23,6 +23,10 @@ export interface EngineRow {
   /** Newest last. */
   readonly versions: readonly string[];
   readonly defaultVersion: string;
+  /** Titles of versions that differ from the engine's title and the version. */
+  readonly versionTitles?: Readonly<Record<string, string>>;
+  /** Versions that the catalog names although this release cannot run them. */
+  readonly missingVersions?: readonly { readonly version: string; readonly reason: string }[];
   readonly topology: Topology;
   readonly parameters: readonly Parameter[];
   /** Parameters that exist but are managed by the platform. */

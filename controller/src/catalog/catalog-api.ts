@@ -39,8 +39,9 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
         databaseType: engine.databaseType,
         title: engine.title,
         port: engine.port,
-        versions: engine.versions.map(({ version, available, reason }) => ({
+        versions: engine.versions.map(({ version, title, available, reason }) => ({
           version,
+          title,
           available,
           ...(reason === undefined ? {} : { reason }),
         })),

@@ -10,6 +10,7 @@ import {
 import type { EngineBackups, EnginePooler, PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { type PlanExcess, planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { ImageFacts } from "@holdfast/compute/compute-provider.ts";
 
 /** One engine that this installation offers: the versions that can run, and the check of its parameters. */
@@ -21,7 +22,7 @@ export interface EngineOffer {
   /** Port where machines cannot listen on ports below 1024; absent if `port` is not below. */
   readonly unprivilegedPort?: number;
   readonly defaultVersion: string;
-  readonly versions: readonly { readonly version: string; readonly available: boolean; readonly reason?: string }[];
+  readonly versions: readonly OfferedVersion[];
   readonly extensions: readonly string[];
   /** Absent for an engine without backups. */
   readonly backups?: EngineBackups;
@@ -40,6 +41,14 @@ export interface EngineOffer {
     parameters: Readonly<Record<string, string>>,
     names: readonly string[],
   ): readonly PlanExcess[];
+}
+
+export interface OfferedVersion {
+  readonly version: string;
+  readonly title: string;
+  readonly available: boolean;
+  /** Reason for an unavailable version. */
+  readonly reason?: string;
 }
 
 export type ParameterVerdict =
@@ -73,11 +82,7 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
     port: facts.port,
     ...(facts.unprivilegedPort !== undefined && { unprivilegedPort: facts.unprivilegedPort }),
     defaultVersion: facts.defaultVersion,
-    versions: facts.versions.map((version) => {
-      const image = images.find((candidate) => candidate.engine === engine && candidate.version === version);
-      if (image?.available === true) return { version, available: true };
-      return { version, available: false, reason: image?.reason ?? "no node image has it" };
-    }),
+    versions: versionsOf(facts, images),
     extensions: facts.extensions,
     ...(facts.backups && { backups: facts.backups }),
     ...(facts.pooler && { pooler: facts.pooler }),
@@ -86,6 +91,24 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
     planDefaults: (plan) => planParameters(engine, plan),
     planExcesses: (version, plan, parameters, names) => planExcesses(engine, version, plan, parameters, names),
   };
+}
+
+function versionsOf(facts: EngineFacts, images: readonly ImageFacts[]): OfferedVersion[] {
+  const { engine, title, versionTitles, missingVersions = [] } = facts;
+  const titleOf = (version: string) => lookUp(versionTitles ?? {}, version) ?? `${title} ${version}`;
+  const supported = facts.versions.map((version): OfferedVersion => {
+    const image = images.find((candidate) => candidate.engine === engine && candidate.version === version);
+    const named = { version, title: titleOf(version) };
+    if (image?.available === true) return { ...named, available: true };
+    return { ...named, available: false, reason: image?.reason ?? "no node image has it" };
+  });
+  const missing = missingVersions.map(({ version, reason }) => ({
+    version,
+    title: titleOf(version),
+    available: false,
+    reason,
+  }));
+  return [...supported, ...missing];
 }
 
 function offered(parameter: Parameter): OfferedParameter {

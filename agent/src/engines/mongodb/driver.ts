@@ -1,17 +1,18 @@
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
+import { frontCompanion, missingFront } from "../front/front.ts";
 import { applyAllowLists, untilNoClients } from "../front/front-commands.ts";
 import { frontFiles } from "../front/front-config.ts";
-import { frontCompanion, missingFront } from "../front/front.ts";
 import { createPostgresqlDriver } from "../postgresql/driver.ts";
 import { documentRoles } from "../postgresql/layout.ts";
 import { type FrontEndOptions, render } from "../postgresql/render.ts";
 import { messageOf } from "../postgresql/session.ts";
 import { asPostgresql, ofPostgresql } from "./as-postgresql.ts";
+import { databases } from "./databases.ts";
 import { documentsCompanion } from "./documents.ts";
-import { checkDocuments, frontEndCompanion, untilServed } from "./front-end.ts";
 import { clientListeners, frontOf } from "./front.ts";
+import { checkDocuments, frontEndCompanion, untilServed } from "./front-end.ts";
 import { documentsProgram, frontProgram, postgresqlVersion } from "./layout.ts";
 import { createMetrics } from "./metrics.ts";
 import { ensureSchema } from "./schema.ts";
@@ -75,6 +76,7 @@ export function createMongodbDriver(deps: EngineDeps): EngineDriver {
     parseLog: postgresql.parseLog,
     explainFailure: postgresql.explainFailure,
     ...(collations && { collations: ofPostgresql(collations) }),
+    databases,
     ...(users && { users: withoutOwnRoles(ofPostgresql(users)) }),
     ...(copied && {
       backup: {

@@ -166,13 +166,14 @@ export async function withAdvisoryLock<T>(
   signal: AbortSignal,
   options: ChangeOptions | undefined,
   work: (session: Session) => Promise<T>,
+  database?: string,
 ): Promise<T> {
   const locked = async (session: Session) => {
     await session.rows("SELECT pg_advisory_lock(hashtextextended($1, 0))", [name]);
     return work(session);
   };
   try {
-    return await withSession(instance, signal, locked, timeoutsOf(options));
+    return await withSession(instance, signal, locked, { ...timeoutsOf(options), ...(database && { database }) });
   } catch (error) {
     throw refusalOf(error);
   }

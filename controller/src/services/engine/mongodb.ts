@@ -1,13 +1,13 @@
 import { authorityOf, type EngineProfile } from "./engine-profile.ts";
 import { postgresql } from "./postgresql.ts";
 
-const { verifierOf, replicas } = postgresql;
+const { verifierOf, databases, connectionDatabase, replicas } = postgresql;
 
-/** Users and replicas are those of PostgreSQL below. Databases exist as soon as a client writes to them. */
+/** Users and replicas are those of PostgreSQL below. */
 export const mongodb: EngineProfile = {
   verifierOf,
-  databases: [],
-  connectionDatabase: "defaultdb",
+  databases,
+  connectionDatabase,
   ...(replicas && { replicas }),
   uri(target) {
     const root = target.caFile === undefined ? "" : `&tlsCAFile=${target.caFile}`;
