@@ -70,6 +70,18 @@ test.each<[string, readonly Attached[], Record<string, string>]>([
       CACHE_URL: "rediss://app_user:p%40ss%2Fword@db.internal:6379/0",
     },
   ],
+  [
+    "an engine whose URI names the trust bundle",
+    [attached("docs", database("mongodb", 27_017))],
+    {
+      DOCS_HOST: "db.internal",
+      DOCS_PORT: "27017",
+      DOCS_USERNAME: "app_user",
+      DOCS_PASSWORD: "p@ss/word",
+      DOCS_URL:
+        "mongodb://app_user:p%40ss%2Fword@db.internal:27017/defaultdb?tls=true&authSource=admin&tlsCAFile=/etc/holdfast/ca.pem",
+    },
+  ],
 ])("of a consumer with %s attached", (_, attachments, variables) => {
   expect(environmentOf(consumer, attachments)).toEqual({ ...variables, ...always });
 });

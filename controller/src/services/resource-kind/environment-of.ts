@@ -47,7 +47,7 @@ export function attachmentVariables(attachments: readonly Attached[], caFile: st
         caFile,
       }),
     })),
-    ...merged(others, ({ prefix, outputs }) => otherEngine(prefix, outputs)),
+    ...merged(others, ({ prefix, outputs }) => otherEngine(prefix, outputs, caFile)),
     ...filesVariables(ofType("files")),
     ...merged(ofType("app"), ({ prefix, outputs: { host, port } }) => ({
       [`${prefix}_HOST`]: host,
@@ -92,13 +92,13 @@ const suffixes: ReadonlySet<string> = new Set([
   "_S3_SECRET_ACCESS_KEY",
 ]);
 
-function otherEngine(prefix: string, outputs: DatabaseOutputs): Variables {
+function otherEngine(prefix: string, outputs: DatabaseOutputs, caFile: string): Variables {
   return {
     [`${prefix}_HOST`]: outputs.host,
     [`${prefix}_PORT`]: String(outputs.port),
     [`${prefix}_USERNAME`]: outputs.username,
     [`${prefix}_PASSWORD`]: outputs.password,
-    [`${prefix}_URL`]: engineProfileOf(outputs.engine).uri(outputs),
+    [`${prefix}_URL`]: engineProfileOf(outputs.engine).uri({ ...outputs, caFile }),
   };
 }
 
