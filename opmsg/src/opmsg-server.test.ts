@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { silentLog } from "@holdfast/common/log.ts";
+import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
 import { opMsg, opQuery, saslStart } from "@holdfast/testing/servers/opmsg-message.ts";
 import { deserialize, serialize } from "bson";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -151,6 +152,20 @@ test("an unknown user, and a client without a sign-in, reach no process with a c
   isDown = true;
   expect(await send(opMsg(saslStart("writer")))).toMatchObject({ code: 6 });
   expect(received).toEqual([]);
+});
+
+test.each(inheritedNames)("the name %s is no command, user, mechanism or document sequence", async (name) => {
+  const { send } = await client();
+  expect(await send(opMsg(saslStart(name)))).toMatchObject({ code: 18 });
+  expect(await send(greeting(name))).toMatchObject({ code: 18 });
+  expect(await send(opMsg({ ...saslStart("writer"), mechanism: name }))).toMatchObject({ code: 18 });
+  expect(await send(opMsg({ [name]: 1 }))).toMatchObject({ code: 13 });
+  await send(opMsg(saslStart("writer")));
+  expect(await send(opMsg({ [name]: 1 }))).toMatchObject({ code: 59 });
+  expect(await send(opMsg({ aggregate: "c", pipeline: [{ [name]: 1 }] }))).toMatchObject({ command: "aggregate" });
+  const sequences = [{ identifier: name, documents: [{}] }];
+  expect(await send(opMsg({ insert: "c" }, { sequences }))).toBeUndefined();
+  expect(received).toEqual(["readwrite: saslStart", "readwrite: aggregate"]);
 });
 
 test("commands that are sent together are answered in order, and an unacknowledged one not at all", async () => {

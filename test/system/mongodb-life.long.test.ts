@@ -102,19 +102,15 @@ describe.skipIf(skip !== undefined)("a service of MongoDB's API through changes 
   });
 
   it("refuses what it does not have, with the name of the field or the engine", async () => {
-    const refusals = {
-      pooler: await platform.rest.patch<ProblemJson>(path(), { pooler: { enabled: true } }),
-      statistics: await platform.rest.get<ProblemJson>(path("/query-stats")),
-      queries: await platform.rest.get<ProblemJson>(path("/running-queries")),
-      console: await platform.rest.post<ProblemJson>(path("/query"), { query: "SELECT 1" }),
-      queues: await platform.rest.post<ProblemJson>(path("/queues"), { name: "jobs" }),
-      replication: await platform.rest.post<ProblemJson>(path("/database-users"), {
-        username: "reads_changes",
-        role: "readonly",
-        replication: true,
-      }),
-    };
-    for (const [name, { status }] of Object.entries(refusals)) expect([400, 404, 422], name).toContain(status);
+    const responses = [
+      await platform.rest.patch<ProblemJson>(path(), { pooler: { enabled: true } }),
+      await platform.rest.get<ProblemJson>(path("/metrics/query-stats")),
+      await platform.rest.get<ProblemJson>(path("/queries/running")),
+      await platform.rest.post<ProblemJson>(path("/ai-query/execute"), { sql: "SELECT 1" }),
+      await platform.rest.post<ProblemJson>(path("/queues"), { name: "jobs" }),
+    ];
+    expect(responses.map(({ status }) => status)).toEqual([400, 422, 422, 400, 422]);
+    for (const { text } of responses) expect(text).toMatch(/mongodb/i);
     const body = {
       name: "own-server",
       database_type: "mongodb",

@@ -74,7 +74,7 @@ describe.skipIf(skip !== undefined)("a service of MongoDB's API with two nodes",
       expect((await nodesNow()).primary?.id).toBe(replica?.id);
       await inItems((items) => items.insertOne({ _id: "after the switchover" }));
       await inItems((items) => items.deleteOne({ _id: "after the switchover" }));
-      expectStatus(await platform.rest.post(path("/nodes"), {}), 202);
+      expectStatus(await platform.rest.post(path("/nodes"), { role: "replica" }), 202);
       await services.settled(docs.service.id, "Running", longMs);
       const { nodes } = await services.get(docs.service.id);
       expect(nodes.filter(({ role }) => role === "replica")).toHaveLength(2);
