@@ -18,7 +18,10 @@ import { createByteSource } from "./session/byte-source.ts";
 /** The processes of the engine answer each command with their name; `silent` is answered never. */
 let directory: string;
 let accesses: Map<string, Access>;
+/** The engine does not respond. */
 let isDown: boolean;
+/** Start of the engine's process; undefined if there is none. */
+let started: string | undefined;
 let server: OpMsgServer;
 let engines: Server[];
 let received: string[];
@@ -60,7 +63,7 @@ async function startEngine(name: Access): Promise<string> {
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "opmsg-"));
-  [engines, received, engineConnections, isDown] = [[], [], new Set(), false];
+  [engines, received, engineConnections, isDown, started] = [[], [], new Set(), false, "first"];
   accesses = new Map<string, Access>([
     ["writer", "readwrite"],
     ["reader", "readonly"],
@@ -72,7 +75,8 @@ beforeEach(async () => {
     accesses: {
       of: async (users) => {
         if (isDown) throw new Error("the engine is down");
-        return new Map([...accesses].filter(([user]) => users.includes(user)));
+        if (started === undefined) return undefined;
+        return { started, users: new Map([...accesses].filter(([user]) => users.includes(user))) };
       },
     },
     connectionsMax: 3,
@@ -207,6 +211,23 @@ test("connections end with a change of the user's access, and remain for other u
   accesses.delete("reader");
   await server.endChanged();
   expect(await reader.next()).toBeUndefined();
+});
+
+test.each([
+  ["ended", undefined],
+  ["was replaced", "second"],
+])("connections end after the engine's process %s", async (_, now) => {
+  const [writer, anonymous] = [await client(), await client()];
+  await writer.send(opMsg(saslStart("writer")));
+  await anonymous.send(opMsg({ hello: 1 }));
+  started = now;
+  await server.endChanged();
+  expect(await writer.next()).toBeUndefined();
+  expect(await anonymous.send(opMsg({ hello: 1 }))).toMatchObject({ ok: 1 });
+  const later = await client();
+  expect(await later.send(opMsg(saslStart("writer")))).toMatchObject(now === undefined ? { code: 6 } : { ok: 1 });
+  await server.endChanged();
+  expect(await later.send(opMsg({ ping: 1 }))).toMatchObject({ ok: 1 });
 });
 
 test.each([

@@ -5,7 +5,7 @@ import { createCapacityQueue } from "@holdfast/common/concurrency/capacity-queue
 import type { Log } from "@holdfast/common/log.ts";
 import type { Access } from "./commands.ts";
 import { messageBytesMax } from "./protocol/message.ts";
-import type { Accesses } from "./session/accesses.ts";
+import type { Accesses, EngineAccesses } from "./session/accesses.ts";
 import { type Connection, serveConnection } from "./session/connection.ts";
 
 export interface OpMsgServerOptions {
@@ -33,8 +33,9 @@ export interface OpMsgStatus {
 
 export interface OpMsgServer {
   /**
-   * Ends the connections of users whose access changed since their sign-in, or who may not sign in any more. Rejects if
-   * the engine does not respond.
+   * Ends the connections of users whose access changed since their sign-in, or who may not sign in any more, and all
+   * connections that signed in before the engine's process ended: it may be the former primary, and drivers find the
+   * new one only by a new connection. Rejects if the engine does not respond in time.
    */
   endChanged(): Promise<void>;
   close(): Promise<void>;
@@ -50,7 +51,7 @@ export async function startOpMsgServer(options: OpMsgServerOptions): Promise<OpM
   let commands = 0;
   const deps = {
     sockets: engineSockets,
-    accessOf: async (user: string) => (await accesses.of([user])).get(user),
+    accesses,
     memory,
     memoryBytes,
     onCommand() {
@@ -84,8 +85,7 @@ export async function startOpMsgServer(options: OpMsgServerOptions): Promise<OpM
       if (users.size === 0) return;
       const now = await accesses.of([...users]);
       for (const [socket, { signedIn }] of open)
-        if (signedIn !== undefined && users.has(signedIn.user) && now.get(signedIn.user) !== signedIn.access)
-          socket.destroy();
+        if (signedIn !== undefined && users.has(signedIn.user) && !isCurrent(signedIn, now)) socket.destroy();
     },
     async close() {
       const closed = [server, status].map((each) => new Promise((resolve) => each.close(resolve)));
@@ -93,6 +93,13 @@ export async function startOpMsgServer(options: OpMsgServerOptions): Promise<OpM
       await Promise.all(closed);
     },
   };
+}
+
+function isCurrent(
+  { user, access, engineStarted }: NonNullable<Connection["signedIn"]>,
+  now: EngineAccesses | undefined,
+): boolean {
+  return now !== undefined && now.started === engineStarted && now.users.get(user) === access;
 }
 
 async function listenOn(server: ReturnType<typeof createServer>, path: string): Promise<void> {

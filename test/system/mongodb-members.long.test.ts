@@ -15,7 +15,7 @@ import { reserveMillisecond } from "@holdfast/testing/reserve-millisecond.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { Collection } from "mongodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { codeOf, documentsOnce, openDocuments } from "./mongodb/mongodb-service.ts";
+import { codeOf, documentsOnce, followDocuments, openDocuments } from "./mongodb/mongodb-service.ts";
 
 const longMs = 240_000;
 const skip = await requireRecipes(import.meta.filename, "mongodb");
@@ -69,11 +69,19 @@ describe.skipIf(skip !== undefined)("a service of MongoDB's API with two nodes",
       await waitUntil("the primary counts on its replica", () =>
         isFailoverCandidate(platform.directory, docs.service.id, primary?.id ?? ""),
       );
+      const open = followDocuments(platform, docs);
+      const items = open.collection<Item>("items");
+      await items.insertOne({ _id: "before the switchover" });
       expectStatus(await platform.rest.post(path(`/nodes/${replica?.id}/failover`), {}), 202);
       await services.settled(docs.service.id, "Running", longMs);
       expect((await nodesNow()).primary?.id).toBe(replica?.id);
-      await inItems((items) => items.insertOne({ _id: "after the switchover" }));
-      await inItems((items) => items.deleteOne({ _id: "after the switchover" }));
+      const removed = () =>
+        items.deleteOne({ _id: "before the switchover" }).then(
+          ({ acknowledged }) => acknowledged,
+          () => false,
+        );
+      await waitUntil("the open client writes to the new primary", removed);
+      await open.client.close();
       expectStatus(await platform.rest.post(path("/nodes"), { role: "replica" }), 202);
       await services.settled(docs.service.id, "Running", longMs);
       const { nodes } = await services.get(docs.service.id);

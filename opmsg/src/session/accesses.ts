@@ -3,9 +3,16 @@ import type { Access } from "../commands.ts";
 
 /** Access of the engine's users, by the roles that they are members of. */
 export interface Accesses {
-  /** Users without an entry may not sign in. Rejects if the engine does not respond. */
-  of(users: readonly string[]): Promise<ReadonlyMap<string, Access>>;
+  /** Undefined while the engine accepts no sessions. Rejects if it does not respond in time. */
+  of(users: readonly string[]): Promise<EngineAccesses | undefined>;
   close(): Promise<void>;
+}
+
+export interface EngineAccesses {
+  /** Time at which the engine's process started, which identifies it. */
+  readonly started: string;
+  /** Users without an entry may not sign in. */
+  readonly users: ReadonlyMap<string, Access>;
 }
 
 export interface AccessesOptions {
@@ -21,13 +28,25 @@ export interface AccessesOptions {
 
 const timeoutMs = 5_000;
 
-const membersSql = `SELECT u.rolname AS user, bool_or(g.rolname = ANY ($2::text[])) AS writes
-  FROM pg_catalog.pg_roles u
-    JOIN pg_catalog.pg_auth_members m ON m.member = u.oid
-    JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
-  WHERE u.rolname = ANY ($1::text[]) AND u.rolcanlogin AND u.rolconnlimit <> 0
-    AND g.rolname = ANY ($2::text[] || $3::text[])
-  GROUP BY u.rolname`;
+/** One row at least, with the time of the start. */
+const membersSql = `SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())::text AS started, found.*
+  FROM (SELECT) one LEFT JOIN (
+    SELECT u.rolname AS user, bool_or(g.rolname = ANY ($2::text[])) AS writes
+    FROM pg_catalog.pg_roles u
+      JOIN pg_catalog.pg_auth_members m ON m.member = u.oid
+      JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
+    WHERE u.rolname = ANY ($1::text[]) AND u.rolcanlogin AND u.rolconnlimit <> 0
+      AND g.rolname = ANY ($2::text[] || $3::text[])
+    GROUP BY u.rolname) found ON true`;
+
+interface MemberRow {
+  readonly started: string;
+  readonly user: string | null;
+  readonly writes: boolean;
+}
+
+/** Codes of an engine without a process, and of one that starts or shuts down (SQLSTATE). */
+const downCodes = ["ENOENT", "ECONNREFUSED", "57P01", "57P02", "57P03"];
 
 export function createAccesses(options: AccessesOptions): Accesses {
   const { socketDirectory, port, database, role, writers, readers } = options;
@@ -45,8 +64,18 @@ export function createAccesses(options: AccessesOptions): Accesses {
   pool.on("error", () => undefined);
   return {
     async of(users) {
-      const { rows } = await pool.query<{ user: string; writes: boolean }>(membersSql, [users, writers, readers]);
-      return new Map(rows.map(({ user, writes }) => [user, writes ? "readwrite" : "readonly"]));
+      const read = () => pool.query<MemberRow>(membersSql, [users, writers, readers]);
+      try {
+        // A session of an earlier process of the engine fails once.
+        const { rows } = await read().catch(read);
+        const members = rows.flatMap(({ user, writes }) =>
+          user === null ? [] : [[user, writes ? "readwrite" : "readonly"] as const],
+        );
+        return { started: rows[0]?.started ?? "", users: new Map(members) };
+      } catch (error) {
+        if (error instanceof Error && "code" in error && downCodes.includes(String(error.code))) return undefined;
+        throw error;
+      }
     },
     close: () => pool.end(),
   };

@@ -6,6 +6,7 @@ import { headerBytes, messageBytesMax, ProtocolError, readHeader } from "../prot
 import { readRequest, type Request } from "../protocol/request.ts";
 import { type CommandError, writeRefusal } from "../protocol/response.ts";
 import { refusalOf } from "../refusal.ts";
+import type { Accesses } from "./accesses.ts";
 import { type ByteSource, createByteSource } from "./byte-source.ts";
 import { signInOf } from "./user-name.ts";
 
@@ -17,8 +18,7 @@ const smallBytes = 64 << 10;
 export interface ConnectionDeps {
   /** Paths of the Unix sockets of the two processes of the engine. */
   readonly sockets: Readonly<Record<Access, string>>;
-  /** Undefined for a user who may not sign in. Rejects if the engine does not respond. */
-  accessOf(user: string): Promise<Access | undefined>;
+  readonly accesses: Pick<Accesses, "of">;
   /** Memory for large messages of all connections. */
   readonly memory: CapacityQueue;
   readonly memoryBytes: number;
@@ -28,8 +28,8 @@ export interface ConnectionDeps {
 
 /** A client's connection. */
 export interface Connection {
-  /** The user who began to sign in last, and the access that the user had then. */
-  readonly signedIn: { readonly user: string; readonly access: Access } | undefined;
+  /** The user who began to sign in last, with the access that the user had then, in the engine that ran then. */
+  readonly signedIn: { readonly user: string; readonly access: Access; readonly engineStarted: string } | undefined;
   /** Resolves when the connection has ended. Rejects for a fault of the front end or the engine. */
   readonly ended: Promise<void>;
 }
@@ -104,18 +104,15 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
     const signIn = signInOf(request);
     if (signIn === undefined) return undefined;
     if (signIn.user === undefined) return authenticationFailed;
-    let access: Access | undefined;
-    try {
-      access = await deps.accessOf(signIn.user);
-    } catch {
-      return unreachable;
-    }
+    const found = await deps.accesses.of([signIn.user]).catch(() => undefined);
+    if (found === undefined) return unreachable;
+    const access = found.users.get(signIn.user);
     if (access === undefined) return authenticationFailed;
     if (access !== (signedIn?.access ?? "readonly") || (signedIn !== undefined && signIn.user !== signedIn.user)) {
       backend?.end();
       backend = undefined;
     }
-    signedIn = { user: signIn.user, access };
+    signedIn = { user: signIn.user, access, engineStarted: found.started };
     return undefined;
   }
 

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
 import { openMongodb } from "@holdfast/testing/engines/mongodb-clients.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
@@ -20,6 +21,22 @@ export async function openDocuments(
   const address = await addressOf(platform, host);
   const target = { ca: connection.ca_certificate, address, port: connection.port, serverName: host };
   return openMongodb(target, { user, password }).db(connection.database);
+}
+
+/**
+ * The default database of a service, by a client that resolves the service's name for each connection, as those of
+ * users do. The caller closes it.
+ */
+export function followDocuments(platform: Platform, { connection, password }: RunningService): Db {
+  const { host, port, ca_certificate: ca, user, database } = connection;
+  const lookup: LookupFunction = (name, { all }, done) => {
+    addressOf(platform, name).then(
+      (address) => (all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4)),
+      (error: unknown) => done(error instanceof Error ? error : new Error(String(error)), ""),
+    );
+  };
+  const target = { ca, address: host, port, serverName: host };
+  return openMongodb(target, { user, password, from: "127.0.0.1" }, { lookup }).db(database);
 }
 
 /** Result of work on a service's default database in a new connection. */
