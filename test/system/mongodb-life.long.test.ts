@@ -55,8 +55,9 @@ describe.skipIf(skip !== undefined)("a service of MongoDB's API through changes 
   });
 
   it("is ready again when PostgreSQL is killed during a restart", async () => {
+    const engine = processes()?.engine ?? 0;
     const { json } = expectStatus(await platform.rest.post<OperationJson>(path("/restart")), 202);
-    killImmediately(processes()?.engine ?? 0);
+    killImmediately(engine);
     await services.settled(docs.service.id, "Running");
     const { json: operation } = await platform.rest.get<OperationJson>(`/operations/${json.id}`);
     expect(operation.status).toBe("completed");
