@@ -129,5 +129,7 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
 }
 
 function neededBy(driver: EngineDriver, instance: Instance): Companion[] {
-  return (driver.companions?.(instance) ?? []).filter(({ isOptional }) => isOptional !== true);
+  return (driver.companions?.(instance) ?? []).filter(
+    ({ isOptional = false, isEnabled = true }) => isEnabled && !isOptional,
+  );
 }
