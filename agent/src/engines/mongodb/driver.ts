@@ -52,10 +52,11 @@ export function createMongodbDriver(deps: EngineDeps): EngineDriver {
     companions(instance) {
       const isEnabled = hasClients(instance);
       return [
-        { ...documentsCompanion(instance, "readwrite"), isEnabled },
-        { ...documentsCompanion(instance, "readonly"), isEnabled },
-        frontEndCompanion(instance),
+        // In the order of a stop: FerretDB waits some seconds for the end of its connections.
         { ...frontCompanion(frontOf(instance)), isEnabled },
+        frontEndCompanion(instance),
+        { ...documentsCompanion(instance, "readonly"), isEnabled },
+        { ...documentsCompanion(instance, "readwrite"), isEnabled },
       ];
     },
     async ready(instance, signal) {
@@ -106,6 +107,7 @@ function optionsOf({ spec, paths }: Instance): FrontEndOptions {
       ["cron.use_background_workers", "on"],
       ["cron.log_run", "off"],
       ["cron.log_statement", "off"],
+      ["documentdb.indexBuildsScheduledOnBgWorker", "off"],
       ["documentdb.localhost_connection_string", `host=${paths.run} port=${spec.port}`],
     ],
   };

@@ -58,5 +58,8 @@ describe.skipIf(skip !== undefined)("data of an older image", () => {
     await items.insertOne({ _id: 2 });
     expect(await items.find().sort({ _id: 1 }).toArray()).toEqual([{ _id: 1 }, { _id: 2 }]);
     await client.close();
+    expect(machine.output()).not.toContain("Skipping background worker job");
+    const jobs = await inDocuments((session) => session.rows<{ jobname: string }>("SELECT jobname FROM cron.job"));
+    expect(jobs.some(({ jobname }) => jobname.startsWith("documentdb_index_build"))).toBe(true);
   });
 });
