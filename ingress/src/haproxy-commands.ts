@@ -1,13 +1,25 @@
 import { connect } from "node:net";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { type CertificateStore, certificateCommands } from "./certificate-store.ts";
 import { backendName, serverName } from "./haproxy-config.ts";
 import { hostsOf, type RouteTable } from "./route-table.ts";
+
+/** Files that commands name. */
+export interface HaproxyFiles {
+  /** The map of hosts. */
+  readonly hostsFile: string;
+  readonly certificates: CertificateStore;
+}
 
 /**
  * Commands by which a running HAProxy gets the routes of another table with as many backends. A host is removed before
  * the servers of its backend change, and added after them: no request gets to another app's machine.
  */
-export function commandsBetween(before: RouteTable, after: RouteTable, hostsFile: string): string[] {
+export function commandsBetween(
+  before: RouteTable,
+  after: RouteTable,
+  { hostsFile, certificates }: HaproxyFiles,
+): string[] {
   const [former, hosts] = [hostsOf(before), hostsOf(after)];
   const removed = [...former].filter(([host, number]) => hosts.get(host) !== number);
   const added = [...hosts].filter(([host, number]) => former.get(host) !== number);
@@ -18,10 +30,13 @@ export function commandsBetween(before: RouteTable, after: RouteTable, hostsFile
       return current[at] === next[at] ? [] : serverCommands(server, next[at]);
     }).flat();
   });
+  const { first, last } = certificateCommands(before, after, certificates);
   return [
+    ...first,
     ...removed.map(([host]) => `del map ${hostsFile} ${host}`),
     ...servers,
     ...added.map(([host, number]) => `add map ${hostsFile} ${host} ${backendName(number)}`),
+    ...last,
   ];
 }
 
@@ -33,13 +48,22 @@ function serverCommands(server: string, node: string | undefined): string[] {
 }
 
 /** Outputs of commands that worked. */
-const accepted = /^(no need to change the addr.*|(IP|port) changed from .*)?$/;
+const accepted = [
+  /^$/,
+  /^(no need to change the addr|IP changed from|port changed from) .*$/,
+  /^New empty certificate store '.*'!$/,
+  /^Transaction (created|updated) for certificate .*!$/,
+  /^(Committing|Inserting certificate) [^]*\bSuccess!$/,
+  /^(Entry '.*' deleted in crtlist '.*'|Certificate '.*' deleted)!$/,
+];
 
 /** Sends commands, one after another. Throws for the first that HAProxy does not accept. */
 export async function runCommands(socket: string, commands: readonly string[], signal: AbortSignal): Promise<void> {
   for (const command of commands) {
     const output = (await sendCommand(socket, command, signal)).trim();
-    if (!accepted.test(output)) throw new Error(`HAProxy did not accept "${command}": ${output}`);
+    // The other lines of a command are a certificate with its key.
+    const [line] = command.split("\n", 1);
+    if (!accepted.some((form) => form.test(output))) throw new Error(`HAProxy did not accept "${line}": ${output}`);
   }
 }
 

@@ -1,5 +1,5 @@
-import { ingressProbePath } from "@holdfast/common/ingress-probe-path.ts";
 import { endpointOf, endpointText } from "@holdfast/common/endpoint.ts";
+import { ingressProbePath } from "@holdfast/common/ingress-probe-path.ts";
 import { hostsOf, type RouteTable, serversMax } from "./route-table.ts";
 
 export interface HaproxySettings {
@@ -8,6 +8,8 @@ export interface HaproxySettings {
   /** Maximum number of connections of clients at a time. */
   readonly connections: number;
   readonly certificateFile: string;
+  /** List of the certificates of domains of users. */
+  readonly certificateListFile: string;
   readonly hostsFile: string;
   /** Socket for commands. */
   readonly socket: string;
@@ -34,10 +36,11 @@ export function hostLines(table: RouteTable): string {
  * headers about forwarding are replaced: an app may trust them.
  */
 export function haproxyConfig({ backends }: RouteTable, settings: HaproxySettings): string {
-  const { listen, connections, certificateFile, hostsFile, socket } = settings;
+  const { listen, connections, certificateFile, certificateListFile, hostsFile, socket } = settings;
+  const certificates = `crt ${certificateFile} crt-list ${certificateListFile}`;
   const binds = listen
     .map(endpointOf)
-    .map(({ host, port }) => `  bind ${endpointText(host, port)} ssl crt ${certificateFile} alpn h2,http/1.1\n`);
+    .map(({ host, port }) => `  bind ${endpointText(host, port)} ssl ${certificates} alpn h2,http/1.1\n`);
   return `# Written by the ingress: changes made here are lost.
 global
   stats socket ${socket} mode 600 level admin

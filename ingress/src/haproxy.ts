@@ -8,7 +8,8 @@ import { recipeOf } from "@holdfast/image/catalog.ts";
 import { inImage, programPid } from "@holdfast/image/in-image.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
 import { findSoftware } from "@holdfast/image/node-image.ts";
-import { runCommands, sendCommand } from "./haproxy-commands.ts";
+import { type CertificateFile, certificateFiles } from "./certificate-store.ts";
+import { type HaproxyFiles, runCommands, sendCommand } from "./haproxy-commands.ts";
 import { haproxyConfig, hostLines } from "./haproxy-config.ts";
 import type { RouteTable } from "./route-table.ts";
 
@@ -22,6 +23,8 @@ export interface HaproxyDeps {
   readonly listen: readonly string[];
   readonly connections: number;
   readonly directory: string;
+  /** Private key of domains of users, PEM. */
+  readonly hostKey: string;
   readonly uid: number;
   readonly imagesDir: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -56,9 +59,16 @@ interface Running {
   readonly ended: Promise<void>;
 }
 
-/** Path of the map of hosts, which commands name. */
-export function hostsFileBelow(directory: string): string {
-  return join(directory, "hosts.map");
+/** The files that commands name. `hostKey`: private key of domains of users, PEM. */
+export function haproxyFilesBelow(directory: string, hostKey: string): HaproxyFiles {
+  return {
+    hostsFile: join(directory, "hosts.map"),
+    certificates: {
+      directory: join(directory, "certificates"),
+      listFile: join(directory, "certificates.list"),
+      key: hostKey,
+    },
+  };
 }
 
 export function createHaproxy(deps: HaproxyDeps): Haproxy {
@@ -66,7 +76,7 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
   const asRoot = process.getuid?.() === 0;
   const configFile = join(directory, "haproxy.cfg");
   const certificateFile = join(directory, "server.pem");
-  const hostsFile = hostsFileBelow(directory);
+  const { hostsFile, certificates } = haproxyFilesBelow(directory, deps.hostKey);
   const sockets = join(directory, "sockets");
   let running: Running | undefined;
   let started = 0;
@@ -82,16 +92,29 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
 
   async function writeFiles(table: RouteTable, { key, certificate }: Certificate, socket: string): Promise<void> {
     await mkdir(sockets, { recursive: true, mode: 0o700 });
-    const settings = { ...deps, certificateFile, hostsFile, socket };
+    const certificateListFile = certificates.listFile;
+    const settings = { ...deps, certificateFile, certificateListFile, hostsFile, socket };
     await writeFile(hostsFile, hostLines(table), { mode: 0o644 });
     await writeFile(configFile, haproxyConfig(table, settings), { mode: 0o644 });
     // Removed first: the file may belong to the program, which could have replaced it by a link.
     await rm(certificateFile, { force: true });
     await writeFile(certificateFile, `${certificate}\n${key}`, { mode: 0o400, flag: "wx" });
     await chmod(directory, 0o755);
+    await writeCertificates(certificateFiles(table, certificates));
     if (!asRoot) return;
     await chown(certificateFile, uid, uid);
     await chown(sockets, uid, uid);
+  }
+
+  /** Replaces the certificates of domains of users. A process that runs has read them when it started. */
+  async function writeCertificates(files: readonly CertificateFile[]): Promise<void> {
+    await rm(certificates.directory, { recursive: true, force: true });
+    await mkdir(certificates.directory, { mode: 0o755 });
+    for (const { path, text } of files) {
+      await writeFile(path, text, { mode: 0o400, flag: "wx" });
+      if (asRoot) await chown(path, uid, uid);
+    }
+    await writeFile(certificates.listFile, files.map(({ path }) => `${path}\n`).join(""), { mode: 0o644 });
   }
 
   async function start(table: RouteTable, certificate: Certificate): Promise<void> {

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
@@ -6,17 +7,20 @@ import { request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect as connectTls, type PeerCertificate } from "node:tls";
 import { silentLog } from "@holdfast/common/log.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
+import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { createTestAuthority, type TestAuthority } from "@holdfast/testing/controller/test-authority.ts";
 import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Certificate, createHaproxy, type Haproxy, hostsFileBelow } from "./haproxy.ts";
+import { type Certificate, createHaproxy, type Haproxy, haproxyFilesBelow } from "./haproxy.ts";
 import { createIngress, type Ingress } from "./ingress.ts";
-import type { Route } from "./route-table.ts";
+import type { HostCertificate, Route } from "./route-table.ts";
 
 // The real HAProxy before servers of the test, which stand for the machines of apps.
 
@@ -35,6 +39,8 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   const faults: string[] = [];
   const headers: IncomingHttpHeaders[] = [];
   const log = { ...silentLog, error: (_: string, { error }: { error?: unknown } = {}) => void faults.push(`${error}`) };
+  const hostKey = createKeyWithRequest();
+  let authority: TestAuthority;
   let directory: string;
   let port: number;
   let certificate: Certificate;
@@ -48,12 +54,14 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     const below = join(directory, "haproxy");
     mkdirSync(below);
     [port] = (await freePorts(1)) as [number];
+    authority = await createTestAuthority();
     const made = await createTestCertificate();
     certificate = { key: made.key, certificate: made.cert };
     haproxy = createHaproxy({
       listen: [`127.0.0.1:${port}`],
       connections: 200,
       directory: below,
+      hostKey: hostKey.privateKey,
       uid: testUid,
       imagesDir: imagesDirectory(process.env),
       environment: process.env,
@@ -62,7 +70,7 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     });
     ingress = createIngress({
       haproxy,
-      hostsFile: hostsFileBelow(below),
+      files: haproxyFilesBelow(below, hostKey.privateKey),
       routes: () => routes,
       certificate: () => certificate,
       delay: () => Promise.resolve(),
@@ -112,9 +120,23 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     return promise;
   }
 
-  function serve(route: Route): void {
-    routes.set(route.appId, route);
+  function serve(route: Omit<Route, "certificates"> & Partial<Route>): void {
+    routes.set(route.appId, { certificates: [], ...route });
     ingress.changed();
+  }
+
+  /** A certificate of the authority for the key of the ingress. */
+  async function certificateOf(host: string): Promise<HostCertificate> {
+    return { host, chain: await authority.serverChain(hostKey.request, host) };
+  }
+
+  /** The certificate that clients of the host get; undefined if they do not trust it. */
+  async function servedTo(host: string): Promise<PeerCertificate | undefined> {
+    const socket = connectTls({ host: "127.0.0.1", port, servername: host, ca: authority.trustBundle });
+    const [error] = (await Promise.race([once(socket, "secureConnect"), once(socket, "error")])) as [Error | undefined];
+    const served = error === undefined ? socket.getPeerCertificate() : undefined;
+    socket.destroy();
+    return served;
   }
 
   const answers = (host: string, expected: Partial<Answer>) =>
@@ -165,6 +187,25 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     expect(faults).toEqual([]);
   });
 
+  test("a domain of a user has its own certificate, also after a renewal, until it is removed", async () => {
+    const nodes = [await node("shop-1")];
+    const first = await certificateOf("shop.example");
+    serve({ appId: "shop", hosts: ["shop.test", "shop.example"], nodes, certificates: [first] });
+    await answers("shop.example", { status: 200, body: "shop-1" });
+    expect(await servedTo("shop.example")).toMatchObject({ subject: { CN: "shop.example" } });
+    expect(await servedTo("other.example")).toBeUndefined();
+    const next = await certificateOf("shop.example");
+    serve({ appId: "shop", hosts: ["shop.test", "shop.example"], nodes, certificates: [next] });
+    const { serialNumber } = new X509Certificate(next.chain);
+    const isRenewed = async () => (await servedTo("shop.example"))?.serialNumber === serialNumber;
+    await waitUntil("the other certificate is served", isRenewed, { withinMs: 20_000 });
+    serve({ appId: "shop", hosts: ["shop.test"], nodes });
+    await answers("shop.example", { status: 421 });
+    const isRemoved = async () => (await servedTo("shop.example")) === undefined;
+    await waitUntil("its certificate is removed", isRemoved, { withinMs: 20_000 });
+    expect(faults).toEqual([]);
+  });
+
   test("another certificate is served by a process beside the old one, without a failed request", async () => {
     const before = certificate;
     const made = await createTestCertificate();
@@ -178,8 +219,10 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
       }
     })();
     certificate = { key: made.key, certificate: made.cert };
-    ingress.changed();
+    const own = await certificateOf("www.example");
+    serve({ appId: "shop", hosts: ["shop.test", "www.example"], nodes: [await node("shop-1")], certificates: [own] });
     await answers("shop.test", { status: 200 });
+    expect(await servedTo("www.example")).toMatchObject({ subject: { CN: "www.example" } });
     changing.abort();
     await load;
     expect([failed, faults]).toEqual([0, []]);

@@ -1,12 +1,12 @@
 import { createBackOff } from "@holdfast/common/back-off.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Certificate, Haproxy } from "./haproxy.ts";
-import { commandsBetween } from "./haproxy-commands.ts";
+import { commandsBetween, type HaproxyFiles } from "./haproxy-commands.ts";
 import { emptyTable, type Route, type RouteTable, withRoutes } from "./route-table.ts";
 
 export interface IngressDeps {
   readonly haproxy: Haproxy;
-  readonly hostsFile: string;
+  readonly files: HaproxyFiles;
   readonly routes: () => ReadonlyMap<string, Route>;
   readonly certificate: () => Certificate;
   /** Resolves after the time, or when the signal aborts. */
@@ -26,7 +26,7 @@ export interface Ingress {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export function createIngress({ haproxy, hostsFile, routes, certificate, delay, random, log }: IngressDeps): Ingress {
+export function createIngress({ haproxy, files, routes, certificate, delay, random, log }: IngressDeps): Ingress {
   const backOff = createBackOff(100, 10_000, random);
   let served: RouteTable = emptyTable;
   let servedCertificate = "";
@@ -40,7 +40,7 @@ export function createIngress({ haproxy, hostsFile, routes, certificate, delay, 
       haproxy.isRunning &&
       served.backends.length === table.backends.length &&
       servedCertificate === current.certificate;
-    if (isSameProcess) await haproxy.run(commandsBetween(served, table, hostsFile));
+    if (isSameProcess) await haproxy.run(commandsBetween(served, table, files));
     else await haproxy.start(table, current);
     served = table;
     servedCertificate = current.certificate;

@@ -6,9 +6,10 @@ import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { follow } from "@holdfast/feed/follow.ts";
+import { openHostKey } from "@holdfast/feed/host-key.ts";
 import { readIdentity, waitForIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { ingressSettings } from "./config.ts";
-import { createHaproxy, hostsFileBelow } from "./haproxy.ts";
+import { createHaproxy, haproxyFilesBelow } from "./haproxy.ts";
 import { createIngress } from "./ingress.ts";
 import { createRouteFeed } from "./route-feed.ts";
 import { openRoutesFile } from "./routes-file.ts";
@@ -26,17 +27,19 @@ if (first !== undefined) {
   let identity = first;
   const file = await openRoutesFile(config.directory, log);
   const directory = join(config.directory, "haproxy");
-  const feed = createRouteFeed(listen, () => routesChanged(), log);
+  const { privateKey: hostKey, request: certificateRequest } = await openHostKey(config.directory);
+  const feed = createRouteFeed({ listen, hostKey, certificateRequest, onChange: () => routesChanged(), log });
   const haproxy = createHaproxy({
     ...config,
     directory,
+    hostKey,
     environment: process.env,
     onEnd: () => ingress.changed(),
     log,
   });
   const ingress = createIngress({
     haproxy,
-    hostsFile: hostsFileBelow(directory),
+    files: haproxyFilesBelow(directory, hostKey),
     routes: () => feed.routes,
     certificate: () => identity,
     delay: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),

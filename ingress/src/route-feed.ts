@@ -1,3 +1,4 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -22,18 +23,38 @@ export interface RouteFeed extends Feed<FollowRequest, RouteBatch> {
   restore(batch: RouteBatch): void;
 }
 
-/** `onChange` is called after each batch that ends a change. */
-export function createRouteFeed(listen: readonly string[], onChange: () => void, log: Log): RouteFeed {
+export interface RouteFeedDeps {
+  readonly listen: readonly string[];
+  /** Private key of domains of users, PEM, with its certificate request. */
+  readonly hostKey: string;
+  readonly certificateRequest: Uint8Array;
+  /** Called after each batch that ends a change. */
+  readonly onChange: () => void;
+  readonly log: Log;
+}
+
+export function createRouteFeed({ listen, hostKey, certificateRequest, onChange, log }: RouteFeedDeps): RouteFeed {
+  const key = createPrivateKey(hostKey);
   const routes = new Map<string, AppRoute>();
   /** Apps that the current full list has not contained so far; undefined while there is no list in progress. */
   let unlisted: Set<string> | undefined;
   let controllers: readonly string[] = [];
 
+  /** Without certificates for another key, such as one that was lost: HAProxy would not start with them. */
+  function withOwnCertificates(route: AppRoute): AppRoute {
+    const certificates = route.certificates.filter(({ host, chain }) => {
+      const isOwn = isCertificateOf(key, chain);
+      if (!isOwn) log.warn("certificate for another key ignored", { host });
+      return isOwn;
+    });
+    return { ...route, certificates };
+  }
+
   function apply(batch: RouteBatch): void {
     if (batch.reset) unlisted = new Set(routes.keys());
     if (batch.controllers.length > 0) ({ controllers } = batch);
     for (const route of batch.routes) {
-      routes.set(route.appId, route);
+      routes.set(route.appId, withOwnCertificates(route));
       unlisted?.delete(route.appId);
     }
     for (const appId of batch.removed) routes.delete(appId);
@@ -45,7 +66,8 @@ export function createRouteFeed(listen: readonly string[], onChange: () => void,
 
   return {
     method: grpcService(IngressService).follow,
-    firstMessage: () => create(FollowRequestSchema, { listeners: reportedListeners(endpointsOf(listen)) }),
+    firstMessage: () =>
+      create(FollowRequestSchema, { listeners: reportedListeners(endpointsOf(listen)), certificateRequest }),
     apply(batch, controller) {
       if (batch.reset) log.info("following controller", { controller });
       apply(batch);
@@ -57,4 +79,12 @@ export function createRouteFeed(listen: readonly string[], onChange: () => void,
     routes,
     restore: apply,
   };
+}
+
+function isCertificateOf(key: KeyObject, chain: string): boolean {
+  try {
+    return new X509Certificate(chain).checkPrivateKey(key);
+  } catch {
+    return false;
+  }
 }

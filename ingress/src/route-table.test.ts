@@ -3,8 +3,12 @@ import { commandsBetween } from "./haproxy-commands.ts";
 import { emptyTable, hostsOf, type Route, serversMax, withRoutes } from "./route-table.ts";
 
 const routesOf = (...routes: Route[]) => new Map(routes.map((route) => [route.appId, route]));
-const shop = { appId: "shop", hosts: ["shop.test"], nodes: ["127.0.0.2:80", "127.0.0.3:80"] };
-const blog = { appId: "blog", hosts: ["blog.test", "www.test"], nodes: ["127.0.0.4:80"] };
+const shop = { appId: "shop", hosts: ["shop.test"], nodes: ["127.0.0.2:80", "127.0.0.3:80"], certificates: [] };
+const blog = { appId: "blog", hosts: ["blog.test", "www.test"], nodes: ["127.0.0.4:80"], certificates: [] };
+const files = {
+  hostsFile: "/hosts",
+  certificates: { directory: "/certificates", listFile: "/list", key: "key" },
+};
 
 describe("a table of routes", () => {
   test("gives each app a backend and each machine a server, and keeps them", () => {
@@ -16,7 +20,7 @@ describe("a table of routes", () => {
     ]);
     const next = withRoutes(first, routesOf({ ...shop, nodes: ["127.0.0.5:80", "127.0.0.3:80"] }, blog));
     expect(next.backends[0]?.servers).toEqual(["127.0.0.5:80", "127.0.0.3:80"]);
-    expect(commandsBetween(first, next, "/hosts")).toEqual([
+    expect(commandsBetween(first, next, files)).toEqual([
       "set server app0/node0 state maint",
       "set server app0/node0 addr 127.0.0.5 port 80",
       "set server app0/node0 state ready",
@@ -26,7 +30,7 @@ describe("a table of routes", () => {
   test("removes the hosts of an app before the servers of its backend get another app", () => {
     const first = withRoutes(emptyTable, routesOf(shop));
     const next = withRoutes(first, routesOf(blog));
-    expect(commandsBetween(first, next, "/hosts")).toEqual([
+    expect(commandsBetween(first, next, files)).toEqual([
       "del map /hosts shop.test",
       "set server app0/node0 state maint",
       "set server app0/node0 addr 127.0.0.4 port 80",
@@ -37,8 +41,35 @@ describe("a table of routes", () => {
     ]);
   });
 
+  test("has a domain's certificate before its route, and removes it after the route", () => {
+    const first = withRoutes(emptyTable, routesOf(blog));
+    const own = { ...blog, certificates: [{ host: "www.test", chain: "chain\n\nissuer\n" }] };
+    const second = withRoutes(first, routesOf(own));
+    expect(commandsBetween(first, second, files)).toEqual([
+      "new ssl cert /certificates/www.test.pem",
+      "set ssl cert /certificates/www.test.pem <<\nchain\nissuer\nkey\n",
+      "commit ssl cert /certificates/www.test.pem",
+      "add ssl crt-list /list /certificates/www.test.pem",
+    ]);
+    const renewed = withRoutes(second, routesOf({ ...blog, certificates: [{ host: "www.test", chain: "newer" }] }));
+    expect(commandsBetween(second, renewed, files)).toEqual([
+      "set ssl cert /certificates/www.test.pem <<\nnewer\nkey\n",
+      "commit ssl cert /certificates/www.test.pem",
+    ]);
+    expect(commandsBetween(renewed, withRoutes(renewed, routesOf({ ...blog, hosts: ["blog.test"] })), files)).toEqual([
+      "del map /hosts www.test",
+      "del ssl crt-list /list /certificates/www.test.pem",
+      "del ssl cert /certificates/www.test.pem",
+    ]);
+  });
+
   test("has twice the backends once all are in use, and at most as many servers as HAProxy", () => {
-    const many = Array.from({ length: 65 }, (_, n) => ({ appId: `a${n}`, hosts: [`a${n}.test`], nodes: [] }));
+    const many = Array.from({ length: 65 }, (_, n) => ({
+      appId: `a${n}`,
+      hosts: [`a${n}.test`],
+      nodes: [],
+      certificates: [],
+    }));
     const full = withRoutes(emptyTable, routesOf(...many.slice(0, 64)));
     expect(full.backends).toHaveLength(64);
     const more = withRoutes(full, routesOf(...many));

@@ -5,6 +5,14 @@ export interface Route {
   readonly hosts: readonly string[];
   /** host:port of each machine's front. */
   readonly nodes: readonly string[];
+  /** Certificates of the hosts that the certificate of the ingress does not have. */
+  readonly certificates: readonly HostCertificate[];
+}
+
+export interface HostCertificate {
+  readonly host: string;
+  /** PEM, the leaf first. */
+  readonly chain: string;
 }
 
 /**
@@ -67,4 +75,11 @@ function serversOf(before: readonly (string | undefined)[], nodes: readonly stri
 /** host:port of HAProxy's name of a host, for its map: each host with the number of its backend. */
 export function hostsOf({ backends }: RouteTable): Map<string, number> {
   return new Map(backends.flatMap(({ route }, number) => route?.hosts.map((host) => [host, number] as const) ?? []));
+}
+
+/** The certificate chain of each host that has its own. */
+export function certificatesOf({ backends }: RouteTable): Map<string, string> {
+  return new Map(
+    backends.flatMap(({ route }) => route?.certificates.map(({ host, chain }) => [host, chain] as const) ?? []),
+  );
 }

@@ -5,17 +5,13 @@ import { createLog } from "@holdfast/common/log.ts";
 import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { follow } from "@holdfast/feed/follow.ts";
+import { openHostKey } from "@holdfast/feed/host-key.ts";
 import { readIdentity, waitForIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createAppFeed } from "./app-feed.ts";
 import { issuerSettings } from "./config.ts";
 import { startIssuerServer } from "./issuer-server.ts";
 import { createMetrics } from "./metrics.ts";
 import { openStateFile } from "./state-file.ts";
-import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
-import { writeDurably } from "@holdfast/common/durable-file.ts";
-import { createKeyWithRequest, type KeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 
 const config = readConfig(issuerSettings, process.env);
 const log = createLog("issuer");
@@ -73,17 +69,3 @@ if (identity !== undefined) {
   await Promise.all([server.close(), feed.flushed(), trustUpdates]);
 }
 log.info("issuer stopped", {});
-
-/** Opens or creates the private key of the host names of all apps, with its certificate request. */
-async function openHostKey(directory: string): Promise<KeyWithRequest> {
-  const file = join(directory, "host-key.json");
-  const stored = await readFile(file, "utf8").catch(() => undefined);
-  if (stored !== undefined) {
-    const { privateKey, request } = JSON.parse(stored) as { privateKey: string; request: string };
-    const key: KeyObject = createPublicKey(createPrivateKey(privateKey));
-    if (key.asymmetricKeyType === "ec") return { privateKey, request: Buffer.from(request, "base64") };
-  }
-  const created = createKeyWithRequest();
-  await writeDurably(file, JSON.stringify({ ...created, request: Buffer.from(created.request).toString("base64") }));
-  return created;
-}

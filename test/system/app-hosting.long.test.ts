@@ -6,18 +6,21 @@ import type {
   App,
   AppDeletion,
   AppDeployments,
+  AppDomain,
   AppNodes,
   AppRegistry,
   Attachment,
   Operation,
 } from "@holdfast/sdk/index.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { startTestDnsServer, type TestDnsServer } from "@holdfast/testing/network/dns-zone.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { asRoot, programDirectory } from "@holdfast/testing/platform/platform-software.ts";
 import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { type AppImages, createAppImages } from "@holdfast/testing/servers/app-images.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import type { Answer } from "dns-packet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 // Hosted apps of a whole installation: images in its registry, containers on machines of its host, and requests by
@@ -26,7 +29,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 const skipped = asRoot ? await requireRecipes(import.meta.filename, "apps") : "needs root: containers of a machine";
 const withinMs = 240_000;
 
-interface Answer {
+interface AppAnswer {
   readonly release: string;
   readonly note: string;
 }
@@ -35,17 +38,23 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
   let platform: Platform;
   let directory: string;
   let images: AppImages;
+  /** Records of users' domains, by their name. */
+  const texts = new Map<string, readonly Answer[]>();
+  let dns: TestDnsServer;
   let id: string;
   let url: string;
 
   beforeAll(async () => {
     directory = programDirectory("holdfast-push");
-    [platform, images] = await Promise.all([startPlatform(), createAppImages(directory)]);
+    dns = await startTestDnsServer((name) => texts.get(name) ?? []);
+    const environment = { HOLDFAST_DOMAIN_RESOLVERS: dns.address };
+    [platform, images] = await Promise.all([startPlatform({ environment }), createAppImages(directory)]);
     await push("1");
     await push("2");
   }, 300_000);
   afterAll(async () => {
     await platform?.remove();
+    await dns?.close();
     await rm(directory, { recursive: true, force: true });
   });
 
@@ -111,10 +120,10 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     return promise;
   }
 
-  async function answerOf(target: Target): Promise<Answer> {
+  async function answerOf(target: Target): Promise<AppAnswer> {
     const { status, text } = await requestTo(target);
     if (status !== 200) throw new Error(`${status}: ${text}`);
-    return JSON.parse(text) as Answer;
+    return JSON.parse(text) as AppAnswer;
   }
 
   test("POST with an image ends Running, and the container answers at its URL", async () => {
@@ -160,6 +169,28 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     const other = url.replace("shop-", "other-");
     expect(await requestTo({ url: other })).toEqual({ status: 421, text: "No app has this host.\n" });
   }, 300_000);
+
+  test("a domain of the user is served once its record proves it, with a certificate for its name", async () => {
+    const domain = "shop.example";
+    const domains = `/app-services/${id}/domains`;
+    const added = expectStatus(await platform.rest.post<AppDomain>(domains, { name: domain }), 201).json;
+    const verify = () => platform.rest.post<AppDomain>(`${domains}/${added.id}/verify`, {});
+    expect(await verify()).toMatchObject({ status: 422, json: { code: "custom_domain_not_verified" } });
+    const { name, value } = added.verification;
+    texts.set(name, [{ type: "TXT", name, data: [value] }]);
+    expectStatus(await verify(), 200);
+    expect((await get()).domains).toMatchObject([{ name: domain, status: "verified" }]);
+    const target = { url: `https://${domain}:${new URL(url).port}` };
+    const isServed = () => answerOf(target).catch(() => undefined);
+    expect(await waitUntil("it is served", isServed, { withinMs: 10_000 })).toMatchObject({ note: "image 1" });
+    expectStatus(await platform.rest.delete(`${domains}/${added.id}`), 204);
+    const isRemoved = () =>
+      requestTo(target).then(
+        ({ status }) => status === 421,
+        () => true,
+      );
+    await waitUntil("it is not served", isRemoved, { withinMs: 10_000 });
+  }, 60_000);
 
   test("another image replaces it without a failed request", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 4 });

@@ -1,11 +1,11 @@
-import * as client from "openid-client";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "@holdfast/testing/api/clients.ts";
-import { startTestDnsServer, type TestDnsServer } from "@holdfast/testing/network/dns-zone.ts";
 import type { Browser } from "@holdfast/testing/network/browser.ts";
+import { startTestDnsServer, type TestDnsServer } from "@holdfast/testing/network/dns-zone.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { type IdentityProvider, startIdentityProvider } from "@holdfast/testing/servers/identity-provider.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import * as client from "openid-client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 interface DomainJson {
@@ -28,7 +28,7 @@ describe("an app's sign-in providers and domains", () => {
       const text = texts.get(name);
       return text === undefined ? [] : [{ type: "TXT", name, data: [text] }];
     });
-    await fixture.start({ HOLDFAST_DOMAIN_SERVERS: dns.address });
+    await fixture.start({ HOLDFAST_DOMAIN_RESOLVERS: dns.address });
     const { issuer_url: issuer } = await fixture.enable();
     provider = await startIdentityProvider(String(fixture.smtp["host"]), [
       `${issuer}/callback/oidc`,

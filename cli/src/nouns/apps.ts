@@ -1,12 +1,12 @@
 import { NotFound } from "@holdfast/sdk/errors.ts";
 import type { AppDomain, FilesAccess } from "@holdfast/sdk/responses.ts";
 import { Option } from "commander";
-import { appOf, monitoredOf } from "../lookup.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, take } from "../flag-values.ts";
-import { addAppViews } from "./app-views.ts";
+import { appOf, monitoredOf } from "../lookup.ts";
 import { addAppHosting, appColumns, appView } from "./app-hosting.ts";
+import { addAppViews } from "./app-views.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
@@ -93,7 +93,7 @@ export function addApps(apps: CliCommand): void {
       context.output.info(`${attachment} is detached`);
     });
 
-  addDomains(apps.command("domains").description("domains for the app's issuer"));
+  addDomains(apps.command("domains").description("domains at which clients reach the app, or its issuer"));
 }
 
 /** A service or a hosted app, by name or id. Throws NotFound. */

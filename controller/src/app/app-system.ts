@@ -24,7 +24,7 @@ import { createAppApi } from "./app/app-api.ts";
 import { attachedApps, endAttachment } from "./app/attachments.ts";
 import { createTxtLookup } from "./app/domain-record.ts";
 import { appSchemaRules } from "./app-schema-rules.ts";
-import { authKind, isEnabled } from "./auth/auth.ts";
+import { authKind, isEnabled, isIssuerHost } from "./auth/auth.ts";
 import { createAuthAccess } from "./auth/auth-access.ts";
 import { createAuthApi } from "./auth/auth-api.ts";
 import { authEventDefinitions } from "./auth/auth-events.ts";
@@ -34,16 +34,16 @@ import { createAuthRequestWork } from "./auth/auth-request-reconciler.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
-import { createAppIngress } from "./ingress/app-ingress.ts";
-import { contributeIngress, type IngressSettings, ingressSettings } from "./ingress/contribute-ingress.ts";
 import { createAttachedServices } from "./hosting/attached-services.ts";
 import { contributeHosting } from "./hosting/contribute-hosting.ts";
-import { createDeploymentApi } from "./hosting/deployment-api.ts";
 import { deploymentKind } from "./hosting/deployment.ts";
+import { createDeploymentApi } from "./hosting/deployment-api.ts";
 import { createHostingCommands } from "./hosting/hosting-commands.ts";
 import { hostingEventDefinitions } from "./hosting/hosting-events.ts";
 import { hostingOperations } from "./hosting/hosting-operations.ts";
 import { createHostingWork } from "./hosting/hosting-reconciler.ts";
+import { createAppIngress } from "./ingress/app-ingress.ts";
+import { contributeIngress, type IngressSettings, ingressSettings } from "./ingress/contribute-ingress.ts";
 import { type AppSettings, appSettings, contributeIssuerFeed } from "./issuer-feed.ts";
 import { contributeRegistry, type RegistrySettings, registrySettings } from "./registry/contribute-registry.ts";
 
@@ -79,7 +79,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
   const { collections, sealer, authority } = kernel;
   const fleetSystem = use(fleetPart);
   const { zone, fleet, domain } = fleetSystem;
-  const { issuerAddresses, issuerPort, issuersFrom, domainServers } = settings;
+  const { issuerAddresses, issuerPort, issuersFrom, domainResolvers } = settings;
   const apps = collections.open(appKind);
   const auths = collections.open(authKind);
   const requests = collections.open(authRequestKind);
@@ -158,10 +158,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
     const auth = auths.get(appId)?.object;
     return auth !== undefined && isEnabled(auth) && auth.spec.attachmentId === attachmentId;
   };
-  const isIssuer = (appId: string, domainName: string) => {
-    const auth = auths.get(appId)?.object;
-    return auth !== undefined && isEnabled(auth) && auth.spec.customDomain === domainName;
-  };
+  const isIssuer = (appId: string, domainName: string) => isIssuerHost(auths.get(appId)?.object, domainName);
   const isRunning = (id: string) =>
     services.get(id)?.object.status.state === "Running" || apps.get(id)?.object.status.hosting?.state === "Running";
   return {
@@ -181,7 +178,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
         keys,
         isInUse,
         isIssuer,
-        lookUpTxt: createTxtLookup(domainServers),
+        lookUpTxt: createTxtLookup(domainResolvers),
         removeRest,
       }),
       createDeploymentApi({

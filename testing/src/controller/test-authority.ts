@@ -1,8 +1,8 @@
 import { type Identity, identityUri } from "@holdfast/common/identity.ts";
-import type { KeyWithCertificate } from "@holdfast/mtls/authority.ts";
-import { pemOf } from "@holdfast/controller/kernel/pki/authority-record.ts";
 import { exportKey, newKeyPair } from "@holdfast/common/signing-key.ts";
-import { issueAuthority, issueLeaf, type Leaf } from "@holdfast/controller/kernel/pki/issue.ts";
+import { pemOf } from "@holdfast/controller/kernel/pki/authority-record.ts";
+import { issueAuthority, issueLeaf, type Leaf, provenKey } from "@holdfast/controller/kernel/pki/issue.ts";
+import type { KeyWithCertificate } from "@holdfast/mtls/authority.ts";
 import { PublicKey } from "@peculiar/x509";
 
 /** An authority in memory, for tests of TLS without a store. */
@@ -13,6 +13,8 @@ export interface TestAuthority {
   readonly trustBundle: string;
   /** A certificate for this key and these names; it expires in an hour, or at the given time. */
   issue(leaf: TestLeaf): Promise<IssuedLeaf>;
+  /** Certificate chain of a server with this name, PEM, for the key of a certificate request. */
+  serverChain(request: Uint8Array, name: string): Promise<string>;
   /** A key with its certificate; it expires in an hour, or at the given time. */
   identityOf(installationId: string, identity: Identity, notAfter?: Date): Promise<KeyWithCertificate>;
 }
@@ -47,6 +49,10 @@ export async function createTestAuthority(): Promise<TestAuthority> {
     certificate,
     trustBundle: pemOf(certificate),
     issue,
+    async serverChain(request, name) {
+      const { der } = await issue({ commonName: name, publicKey: await provenKey(request), names: [name] });
+      return [der, certificate].map(pemOf).join("");
+    },
     async identityOf(installationId, identity, notAfter) {
       const keyPair = await newKeyPair();
       const { der, ...issued } = await issue({

@@ -152,6 +152,11 @@ export function isEnabled({ status }: AuthObject): boolean {
   return status.state === "Active" || status.state === "ProvisioningSchema";
 }
 
+/** True if the domain is the host of an issuer that serves. */
+export function isIssuerHost(auth: AuthObject | undefined, domain: string): boolean {
+  return auth !== undefined && isEnabled(auth) && auth.spec.customDomain === domain;
+}
+
 /** The object after an event, and the event's effect; undefined if the event does not apply in the current state. */
 export function afterEvent(
   auth: AuthObject,

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { status as Code, type ServerDuplexStream } from "@grpc/grpc-js";
-import type { Authority } from "@holdfast/mtls/authority.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import type { Authority } from "@holdfast/mtls/authority.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
-import { pemOf } from "@holdfast/mtls/machine-identity.ts";
-import { logRefusal, requirePeer, RpcFailure } from "@holdfast/mtls/rpc-handlers.ts";
+import { logRefusal, RpcFailure, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
 import {
   type AppBatch,
   AppBatchSchema,
@@ -16,8 +15,9 @@ import {
   type OwnNetworks,
 } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
-import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
+import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
+import { createHostCertificates } from "../host-certificates.ts";
 import type { RecordMailStatus } from "./mail-status.ts";
 
 export interface IssuerServiceDeps {
@@ -39,11 +39,6 @@ export interface IssuerServiceDeps {
 
 type FollowCall = ServerDuplexStream<FollowRequest, AppBatch>;
 
-interface HostCertificate {
-  readonly chain: string;
-  readonly renewAt: number;
-}
-
 /** The last state of an app that was sent to an issuer. */
 interface SentApp {
   readonly app: AppSignIn;
@@ -64,7 +59,7 @@ const certificateCheckMs = 60_000;
 
 /** The feed that issuers follow: all apps, with a certificate for each host and the issuer's own key. */
 export function createIssuerService(deps: IssuerServiceDeps) {
-  const { installationId, authority, controllerRegistry, now, log } = deps;
+  const { installationId, controllerRegistry, log } = deps;
 
   async function follow(call: FollowCall): Promise<void> {
     const issuer = requirePeer(call, installationId, "issuer").identity.id;
@@ -87,7 +82,7 @@ export function createIssuerService(deps: IssuerServiceDeps) {
     await deps.ready();
     log.info("issuer connected", { issuer });
 
-    const certificates = new Map<string, HostCertificate>();
+    const certificates = createHostCertificates(certificateRequest, deps);
     /** The last sent state of each app, by id. */
     const sentApps = new Map<string, SentApp>();
     let isFirst = true;
@@ -98,16 +93,10 @@ export function createIssuerService(deps: IssuerServiceDeps) {
     const timer = setInterval(wakeUp, certificateCheckMs);
     closed.signal.addEventListener("abort", wakeUp, { once: true });
 
-    async function certified(app: AppSignIn): Promise<SentApp> {
-      let current = certificates.get(app.host);
-      if (current === undefined || current.renewAt <= now()) {
-        const { chain, notBefore, notAfter } = await authority.issueServer(certificateRequest, [app.host]);
-        const lifetimeMs = notAfter.getTime() - notBefore.getTime();
-        current = { chain: pemOf(chain), renewAt: notBefore.getTime() + (lifetimeMs * 2) / 3 };
-        certificates.set(app.host, current);
-      }
-      return { app, certificate: current.chain };
-    }
+    const certified = async (app: AppSignIn): Promise<SentApp> => ({
+      app,
+      certificate: await certificates.chainOf(app.host),
+    });
 
     try {
       while (!closed.signal.aborted) {

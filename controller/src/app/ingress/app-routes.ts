@@ -7,18 +7,43 @@ import { isHosted } from "../hosting/hosted-app.ts";
 import { frontPort } from "../hosting/hosting.ts";
 import { appHost } from "./app-host.ts";
 
-/** The routes of all apps that have served once and are not being deleted. */
+/**
+ * The routes of all apps that have served once and are not being deleted. An app has its verified domains beside its
+ * name, unless one is the host of its issuer.
+ */
 export function appRoutes(
   apps: Iterable<{ readonly object: AppObject }>,
   machine: (id: string) => MachineObject | undefined,
   domain: string,
+  isIssuer: (appId: string, domain: string) => boolean,
 ): AppRoute[] {
-  return [...apps].flatMap(({ object }) => {
+  const routed = [...apps].flatMap(({ object }) => {
     if (!isHosted(object) || object.metadata.deletionRequestedAt !== undefined) return [];
     const { servingId, readyIds } = object.status.hosting;
-    if (servingId === null && readyIds.length === 0) return [];
-    const addresses = readyIds.map((id) => machine(id)?.status.address ?? "").filter((address) => address !== "");
-    const nodes = addresses.map((address) => endpointText(address, frontPort));
-    return [create(AppRouteSchema, { appId: object.metadata.id, hosts: [appHost(object, domain)], nodes })];
+    return servingId === null && readyIds.length === 0 ? [] : [object];
   });
+  const domains = domainsByApp(routed);
+  return routed.map((app) => {
+    const { id } = app.metadata;
+    const addresses = app.status.hosting.readyIds
+      .map((machineId) => machine(machineId)?.status.address ?? "")
+      .filter((address) => address !== "");
+    const nodes = addresses.map((address) => endpointText(address, frontPort));
+    const own = (domains.get(id) ?? []).filter((name) => !isIssuer(id, name));
+    return create(AppRouteSchema, { appId: id, hosts: [appHost(app, domain), ...own], nodes });
+  });
+}
+
+/** The verified domains of each app, by its id. A domain belongs to the first app that verified it. */
+function domainsByApp(apps: readonly AppObject[]): ReadonlyMap<string, readonly string[]> {
+  const verified = apps.flatMap(({ metadata, spec }) =>
+    spec.domains.flatMap(({ name, verifiedAt }) =>
+      verifiedAt === null ? [] : [{ name, verifiedAt, id: metadata.id }],
+    ),
+  );
+  const earliestFirst = verified.toSorted((a, b) => a.verifiedAt - b.verifiedAt || (a.id < b.id ? -1 : 1));
+  const domains = new Map<string, string[]>();
+  for (const { name, id } of new Map(earliestFirst.toReversed().map((each) => [each.name, each])).values())
+    domains.set(id, [...(domains.get(id) ?? []), name]);
+  return domains;
 }

@@ -7,6 +7,7 @@ import type { Kernel } from "#kernel/kernel.ts";
 import type { Contribution } from "#kernel/part.ts";
 import { certificateNames } from "#kernel/pki/local-identities.ts";
 import { appKind } from "../app/app.ts";
+import { authKind, isIssuerHost } from "../auth/auth.ts";
 import { appRoutes } from "./app-routes.ts";
 import { createIngressFeed } from "./ingress-feed.ts";
 
@@ -36,12 +37,16 @@ export function contributeIngress(
   const { collections } = kernel;
   const apps = collections.open(appKind);
   const machines = collections.open(machineKind);
+  const auths = collections.open(authKind);
+  const isIssuer = (appId: string, name: string) => isIssuerHost(auths.get(appId)?.object, name);
   const service = createIngressFeed({
     ...kernel,
     ready: () => collections.ready(),
-    routes: () => appRoutes(apps.values(), (id) => machines.get(id)?.object, fleet().domain),
+    routes: () => appRoutes(apps.values(), (id) => machines.get(id)?.object, fleet().domain, isIssuer),
+    isCovered: (host) => host.endsWith(`.${fleet().domain}`),
+    now: kernel.clock.now,
     subscribe(onChange) {
-      const watches = [apps, machines].map((collection) => collection.subscribe(onChange));
+      const watches = [apps, machines, auths].map((collection) => collection.subscribe(onChange));
       return {
         close() {
           for (const watch of watches) watch.close();

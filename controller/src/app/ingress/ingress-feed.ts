@@ -1,14 +1,16 @@
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { create, equals } from "@bufbuild/protobuf";
-import { type ServerDuplexStream, status as Code } from "@grpc/grpc-js";
+import { status as Code, type ServerDuplexStream } from "@grpc/grpc-js";
 import type { Log } from "@holdfast/common/log.ts";
+import type { Authority } from "@holdfast/mtls/authority.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import { logRefusal, RpcFailure, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
 import {
   type AppRoute,
   AppRouteSchema,
   type FollowRequest,
+  HostCertificateSchema,
   IngressService,
   type RouteBatch,
   RouteBatchSchema,
@@ -16,15 +18,20 @@ import {
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
+import { createHostCertificates } from "../host-certificates.ts";
 
 export interface IngressFeedDeps {
   readonly installationId: string;
   readonly ready: () => Promise<unknown>;
   readonly routes: () => AppRoute[];
+  /** True for a host that the certificate of ingresses has. */
+  readonly isCovered: (host: string) => boolean;
   /** Calls `onChange` whenever `routes` may have changed. */
   readonly subscribe: (onChange: () => void) => { close(): void };
   readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
+  readonly authority: Pick<Authority, "issueServer">;
+  readonly now: () => number;
   readonly log: Log;
 }
 
@@ -33,8 +40,12 @@ type FollowCall = ServerDuplexStream<FollowRequest, RouteBatch>;
 const batchRoutes = 200;
 /** Time in which changes are collected into one message. */
 const batchDelayMs = 20;
+const certificateCheckMs = 60_000;
 
-/** The stream that ingresses follow: the routes of all hosted apps, then each change. */
+/**
+ * The stream that ingresses follow: the routes of all hosted apps, then each change. Each domain of a user has a
+ * certificate for the ingress's own key.
+ */
 export function createIngressFeed(deps: IngressFeedDeps) {
   const { installationId, controllerRegistry, log } = deps;
 
@@ -43,22 +54,42 @@ export function createIngressFeed(deps: IngressFeedDeps) {
     const closed = new AbortController();
     let release: (() => void) | undefined;
     call.on("cancelled", () => closed.abort()).on("end", () => closed.abort());
-    call.on("data", ({ listeners }: FollowRequest) => {
+    const firstRequest = Promise.withResolvers<FollowRequest>();
+    call.on("data", (request: FollowRequest) => {
+      firstRequest.resolve(request);
+      const { listeners } = request;
       if (listeners.length > 0) release ??= deps.listenerReports.add(`ingress ${ingress}`, listeners);
     });
+    closed.signal.addEventListener("abort", () => firstRequest.reject(new RpcFailure(Code.CANCELLED, "ended")), {
+      once: true,
+    });
+    const { certificateRequest } = await firstRequest.promise;
     await deps.ready();
+    const certificates = createHostCertificates(certificateRequest, deps);
     log.info("ingress connected", { ingress });
     let wake = Promise.withResolvers<void>();
     const wakeUp = () => wake.resolve();
     const watches = [deps.subscribe(wakeUp), controllerRegistry.subscribe(wakeUp)];
+    const timer = setInterval(wakeUp, certificateCheckMs);
     closed.signal.addEventListener("abort", wakeUp, { once: true });
     let sent = new Map<string, AppRoute>();
     let sentControllers = "";
     let isFirst = true;
+
+    /** The route with certificates; without them for an ingress of an earlier release, which sends no request. */
+    async function certified(route: AppRoute): Promise<AppRoute> {
+      if (certificateRequest.length === 0) return route;
+      const hosts = route.hosts.filter((host) => !deps.isCovered(host));
+      const own = hosts.map(async (host) =>
+        create(HostCertificateSchema, { host, chain: await certificates.chainOf(host) }),
+      );
+      return create(AppRouteSchema, { ...route, certificates: await Promise.all(own) });
+    }
+
     try {
       while (!closed.signal.aborted) {
         wake = Promise.withResolvers();
-        const routes = new Map(deps.routes().map((route) => [route.appId, route]));
+        const routes = new Map((await Promise.all(deps.routes().map(certified))).map((route) => [route.appId, route]));
         const changed = [...routes.values()].filter((route) => {
           const before = sent.get(route.appId);
           return before === undefined || !equals(AppRouteSchema, before, route);
@@ -72,6 +103,7 @@ export function createIngressFeed(deps: IngressFeedDeps) {
         await delay(batchDelayMs, undefined, { signal: closed.signal }).catch(() => undefined);
       }
     } finally {
+      clearInterval(timer);
       for (const watch of watches) watch.close();
       release?.();
       log.info("ingress disconnected", { ingress });

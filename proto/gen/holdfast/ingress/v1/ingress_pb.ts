@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/ingress/v1/ingress.proto.
  */
 export const file_holdfast_ingress_v1_ingress: GenFile = /*@__PURE__*/
-  fileDesc("CiFob2xkZmFzdC9pbmdyZXNzL3YxL2luZ3Jlc3MucHJvdG8SE2hvbGRmYXN0LmluZ3Jlc3MudjEiIgoNRm9sbG93UmVxdWVzdBIRCglsaXN0ZW5lcnMYASADKAkigAEKClJvdXRlQmF0Y2gSDQoFcmVzZXQYASABKAgSDgoGc3luY2VkGAIgASgIEi0KBnJvdXRlcxgDIAMoCzIdLmhvbGRmYXN0LmluZ3Jlc3MudjEuQXBwUm91dGUSDwoHcmVtb3ZlZBgEIAMoCRITCgtjb250cm9sbGVycxgFIAMoCSI4CghBcHBSb3V0ZRIOCgZhcHBfaWQYASABKAkSDQoFaG9zdHMYAiADKAkSDQoFbm9kZXMYAyADKAkyYwoOSW5ncmVzc1NlcnZpY2USUQoGRm9sbG93EiIuaG9sZGZhc3QuaW5ncmVzcy52MS5Gb2xsb3dSZXF1ZXN0Gh8uaG9sZGZhc3QuaW5ncmVzcy52MS5Sb3V0ZUJhdGNoKAEwAWIGcHJvdG8z");
+  fileDesc("CiFob2xkZmFzdC9pbmdyZXNzL3YxL2luZ3Jlc3MucHJvdG8SE2hvbGRmYXN0LmluZ3Jlc3MudjEiPwoNRm9sbG93UmVxdWVzdBIRCglsaXN0ZW5lcnMYASADKAkSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgCIAEoDCKAAQoKUm91dGVCYXRjaBINCgVyZXNldBgBIAEoCBIOCgZzeW5jZWQYAiABKAgSLQoGcm91dGVzGAMgAygLMh0uaG9sZGZhc3QuaW5ncmVzcy52MS5BcHBSb3V0ZRIPCgdyZW1vdmVkGAQgAygJEhMKC2NvbnRyb2xsZXJzGAUgAygJInQKCEFwcFJvdXRlEg4KBmFwcF9pZBgBIAEoCRINCgVob3N0cxgCIAMoCRINCgVub2RlcxgDIAMoCRI6CgxjZXJ0aWZpY2F0ZXMYBCADKAsyJC5ob2xkZmFzdC5pbmdyZXNzLnYxLkhvc3RDZXJ0aWZpY2F0ZSIuCg9Ib3N0Q2VydGlmaWNhdGUSDAoEaG9zdBgBIAEoCRINCgVjaGFpbhgCIAEoCTJjCg5JbmdyZXNzU2VydmljZRJRCgZGb2xsb3cSIi5ob2xkZmFzdC5pbmdyZXNzLnYxLkZvbGxvd1JlcXVlc3QaHy5ob2xkZmFzdC5pbmdyZXNzLnYxLlJvdXRlQmF0Y2goATABYgZwcm90bzM");
 
 /**
  * @generated from message holdfast.ingress.v1.FollowRequest
@@ -24,6 +24,13 @@ export type FollowRequest = Message<"holdfast.ingress.v1.FollowRequest"> & {
    * @generated from field: repeated string listeners = 1;
    */
   listeners: string[];
+
+  /**
+   * DER of a certificate request for the key of all domains of users; in the first message only.
+   *
+   * @generated from field: bytes certificate_request = 2;
+   */
+  certificateRequest: Uint8Array;
 };
 
 /**
@@ -36,6 +43,13 @@ export type FollowRequestJson = {
    * @generated from field: repeated string listeners = 1;
    */
   listeners?: string[];
+
+  /**
+   * DER of a certificate request for the key of all domains of users; in the first message only.
+   *
+   * @generated from field: bytes certificate_request = 2;
+   */
+  certificateRequest?: string;
 };
 
 /**
@@ -148,6 +162,13 @@ export type AppRoute = Message<"holdfast.ingress.v1.AppRoute"> & {
    * @generated from field: repeated string nodes = 3;
    */
   nodes: string[];
+
+  /**
+   * Certificates of the hosts that are domains of users, for the key of the certificate request.
+   *
+   * @generated from field: repeated holdfast.ingress.v1.HostCertificate certificates = 4;
+   */
+  certificates: HostCertificate[];
 };
 
 /**
@@ -174,6 +195,13 @@ export type AppRouteJson = {
    * @generated from field: repeated string nodes = 3;
    */
   nodes?: string[];
+
+  /**
+   * Certificates of the hosts that are domains of users, for the key of the certificate request.
+   *
+   * @generated from field: repeated holdfast.ingress.v1.HostCertificate certificates = 4;
+   */
+  certificates?: HostCertificateJson[];
 };
 
 /**
@@ -182,6 +210,47 @@ export type AppRouteJson = {
  */
 export const AppRouteSchema: GenMessage<AppRoute, {jsonType: AppRouteJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_ingress_v1_ingress, 2);
+
+/**
+ * @generated from message holdfast.ingress.v1.HostCertificate
+ */
+export type HostCertificate = Message<"holdfast.ingress.v1.HostCertificate"> & {
+  /**
+   * @generated from field: string host = 1;
+   */
+  host: string;
+
+  /**
+   * PEM, the leaf first.
+   *
+   * @generated from field: string chain = 2;
+   */
+  chain: string;
+};
+
+/**
+ * @generated from message holdfast.ingress.v1.HostCertificate
+ */
+export type HostCertificateJson = {
+  /**
+   * @generated from field: string host = 1;
+   */
+  host?: string;
+
+  /**
+   * PEM, the leaf first.
+   *
+   * @generated from field: string chain = 2;
+   */
+  chain?: string;
+};
+
+/**
+ * Describes the message holdfast.ingress.v1.HostCertificate.
+ * Use `create(HostCertificateSchema)` to create a new message.
+ */
+export const HostCertificateSchema: GenMessage<HostCertificate, {jsonType: HostCertificateJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_ingress_v1_ingress, 3);
 
 /**
  * @generated from service holdfast.ingress.v1.IngressService

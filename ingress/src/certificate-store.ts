@@ -1,0 +1,59 @@
+import { join } from "node:path";
+import { certificatesOf, type RouteTable } from "./route-table.ts";
+
+/** Where HAProxy has the certificates of domains of users, besides its own. */
+export interface CertificateStore {
+  /** Directory with a file for each host. */
+  readonly directory: string;
+  /** The list of these files, by which HAProxy chooses one for the name that a client requests. */
+  readonly listFile: string;
+  /** Private key of all of them, PEM. */
+  readonly key: string;
+}
+
+/** A certificate file, as HAProxy reads it: the chain, then the key. */
+export interface CertificateFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+export function certificateFiles(table: RouteTable, store: CertificateStore): CertificateFile[] {
+  return [...certificatesOf(table)].map(([host, chain]) => ({
+    path: pathOf(host, store),
+    text: textOf(chain, store),
+  }));
+}
+
+/**
+ * Commands by which a running HAProxy gets the certificates of another table. `first` go before the hosts get routes,
+ * `last` after removed hosts have lost theirs.
+ */
+export function certificateCommands(
+  before: RouteTable,
+  after: RouteTable,
+  store: CertificateStore,
+): { readonly first: string[]; readonly last: string[] } {
+  const [former, current] = [certificatesOf(before), certificatesOf(after)];
+  const changed = [...current].filter(([host, chain]) => former.get(host) !== chain);
+  const removed = [...former.keys()].filter((host) => !current.has(host));
+  return {
+    first: changed.flatMap(([host, chain]) => {
+      const path = pathOf(host, store);
+      const set = [`set ssl cert ${path} <<\n${textOf(chain, store)}`, `commit ssl cert ${path}`];
+      return former.has(host) ? set : [`new ssl cert ${path}`, ...set, `add ssl crt-list ${store.listFile} ${path}`];
+    }),
+    last: removed.flatMap((host) => {
+      const path = pathOf(host, store);
+      return [`del ssl crt-list ${store.listFile} ${path}`, `del ssl cert ${path}`];
+    }),
+  };
+}
+
+function pathOf(host: string, { directory }: CertificateStore): string {
+  return join(directory, `${host}.pem`);
+}
+
+/** An empty line would end the text of a command. */
+function textOf(chain: string, { key }: CertificateStore): string {
+  return `${chain}\n${key}\n`.replaceAll(/\n{2,}/g, "\n");
+}
