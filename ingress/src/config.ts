@@ -4,6 +4,11 @@ import { integer, list, text } from "@holdfast/common/config.ts";
 export const ingressSettings = {
   installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation"),
   listen: list("HOLDFAST_INGRESS_LISTEN", "Each host:port to listen on", "127.0.0.1:8453"),
+  redirectListen: list(
+    "HOLDFAST_INGRESS_REDIRECT_LISTEN",
+    "Each host:port at which requests are redirected to HTTPS, such as 0.0.0.0:80; empty: none",
+    "",
+  ),
   directory: text(
     "HOLDFAST_INGRESS_DIR",
     "Directory of the process, with the routes that it serves without controllers",

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { type CertificateStore, certificateCommands } from "./certificate-store.ts";
-import { backendName, serverName } from "./haproxy-config.ts";
+import { backendKinds, backendName, serverName } from "./haproxy-config.ts";
 import { hostsOf, type RouteTable } from "./route-table.ts";
 
 /** Files that commands name. */
@@ -26,8 +26,8 @@ export function commandsBetween(
   const servers = after.backends.flatMap(({ servers: next }, number) => {
     const current = before.backends[number]?.servers ?? [];
     return Array.from({ length: Math.max(current.length, next.length) }, (_, at) => {
-      const server = `${backendName(number)}/${serverName(at)}`;
-      return current[at] === next[at] ? [] : serverCommands(server, next[at]);
+      if (current[at] === next[at]) return [];
+      return backendKinds.flatMap((kind) => serverCommands(`${backendName(kind, number)}/${serverName(at)}`, next[at]));
     }).flat();
   });
   const { first, last } = certificateCommands(before, after, certificates);
@@ -35,7 +35,7 @@ export function commandsBetween(
     ...first,
     ...removed.map(([host]) => `del map ${hostsFile} ${host}`),
     ...servers,
-    ...added.map(([host, number]) => `add map ${hostsFile} ${host} ${backendName(number)}`),
+    ...added.map(([host, number]) => `add map ${hostsFile} ${host} ${number}`),
     ...last,
   ];
 }

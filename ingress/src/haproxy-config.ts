@@ -5,6 +5,8 @@ import { hostsOf, type RouteTable, serversMax } from "./route-table.ts";
 export interface HaproxySettings {
   /** Each host:port to listen on. */
   readonly listen: readonly string[];
+  /** Each host:port at which requests are redirected to HTTPS. */
+  readonly redirectListen: readonly string[];
   /** Maximum number of connections of clients at a time. */
   readonly connections: number;
   readonly certificateFile: string;
@@ -18,17 +20,20 @@ export interface HaproxySettings {
 /** Address of a server that gets no requests; a command replaces it. */
 const noAddress = "127.0.0.1:9";
 
-export function backendName(number: number): string {
-  return `app${number}`;
+/** Backends of one app: the second one speaks HTTP/2 to its servers, which gRPC requires. */
+export const backendKinds = ["app", "grpc"] as const;
+
+export function backendName(kind: (typeof backendKinds)[number], number: number): string {
+  return `${kind}${number}`;
 }
 
 export function serverName(number: number): string {
   return `node${number}`;
 }
 
-/** The lines of the map from a host to its backend. */
+/** The lines of the map from a host to the number of its backends. */
 export function hostLines(table: RouteTable): string {
-  return [...hostsOf(table)].map(([host, number]) => `${host} ${backendName(number)}\n`).join("");
+  return [...hostsOf(table)].map(([host, number]) => `${host} ${number}\n`).join("");
 }
 
 /**
@@ -37,10 +42,10 @@ export function hostLines(table: RouteTable): string {
  */
 export function haproxyConfig({ backends }: RouteTable, settings: HaproxySettings): string {
   const { listen, connections, certificateFile, certificateListFile, hostsFile, socket } = settings;
-  const certificates = `crt ${certificateFile} crt-list ${certificateListFile}`;
-  const binds = listen
-    .map(endpointOf)
-    .map(({ host, port }) => `  bind ${endpointText(host, port)} ssl ${certificates} alpn h2,http/1.1\n`);
+  const certificates = `ssl crt ${certificateFile} crt-list ${certificateListFile} alpn h2,http/1.1`;
+  const app = `  http-request set-var(txn.app) req.hdr(host),host_only,lower,map_str(${hostsFile})
+  http-request return status 421 content-type text/plain string "No app has this host.\\n" unless { var(txn.app) -m found }
+`;
   return `# Written by the ingress: changes made here are lost.
 global
   stats socket ${socket} mode 600 level admin
@@ -64,21 +69,48 @@ defaults
   timeout tunnel 24h
   default-server check inter 1s fall 2 rise 1
 frontend https
-${binds.join("")}  http-request set-var(txn.app) req.hdr(host),host_only,lower,map_str(${hostsFile})
-  http-request return status 421 content-type text/plain string "No app has this host.\\n" unless { var(txn.app) -m found }
-  http-request return status 204 if { path ${ingressProbePath} }
+${bindLines(listen, certificates)}${app}  http-request return status 204 if { path ${ingressProbePath} }
   http-request del-header Forwarded
   http-request set-header X-Forwarded-For %[src]
   http-request set-header X-Forwarded-Proto https
   http-request set-header X-Forwarded-Host %[req.hdr(host)]
-  use_backend %[var(txn.app)]
-${backends.map(({ servers }, number) => backendLines(number, servers)).join("")}`;
+  acl grpc req.hdr(content-type) -m beg application/grpc
+  http-request set-timeout client ${streamTimeout} if grpc
+  use_backend grpc%[var(txn.app)] if grpc
+  use_backend app%[var(txn.app)]
+${redirectLines(settings, app)}${backends.map(({ servers }, number) => backendLines(number, servers)).join("")}`;
+}
+
+/** Time without data after which a stream of gRPC or of server-sent events ends. */
+const streamTimeout = "1h";
+
+function bindLines(listen: readonly string[], options: string): string {
+  return listen
+    .map(endpointOf)
+    .map(({ host, port }) => `  bind ${endpointText(host, port)} ${options}`.trimEnd())
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+/** Redirects to the same path of the HTTPS listener. 308: the method and the body remain. */
+function redirectLines({ listen, redirectListen }: HaproxySettings, app: string): string {
+  if (redirectListen.length === 0) return "";
+  const [port = 443] = listen.map((each) => endpointOf(each).port);
+  const host = `%[req.hdr(host),host_only]${port === 443 ? "" : `:${port}`}`;
+  return `frontend http
+${bindLines(redirectListen, "")}${app}  http-request redirect code 308 location https://${host}%[capture.req.uri]
+`;
 }
 
 function backendLines(number: number, servers: readonly (string | undefined)[]): string {
-  const lines = Array.from({ length: serversMax }, (_, at) => {
-    const address = servers[at];
-    return `  server ${serverName(at)} ${address ?? noAddress}${address === undefined ? " disabled" : ""}\n`;
-  });
-  return `backend ${backendName(number)}\n${lines.join("")}`;
+  const lines = (options: string) =>
+    Array.from({ length: serversMax }, (_, at) => {
+      const address = servers[at];
+      return `  server ${serverName(at)} ${address ?? noAddress}${options}${address === undefined ? " disabled" : ""}\n`;
+    }).join("");
+  return `backend ${backendName("app", number)}
+  http-request set-timeout server ${streamTimeout} if { req.hdr(accept) -m sub text/event-stream }
+${lines("")}backend ${backendName("grpc", number)}
+  timeout server ${streamTimeout}
+${lines(" proto h2")}`;
 }

@@ -21,6 +21,7 @@ export interface Certificate {
 
 export interface HaproxyDeps {
   readonly listen: readonly string[];
+  readonly redirectListen: readonly string[];
   readonly connections: number;
   readonly directory: string;
   /** Private key of domains of users, PEM. */

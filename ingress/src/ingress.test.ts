@@ -1,8 +1,19 @@
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
-import { connect as connectH2 } from "node:http2";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  request as requestHttp,
+} from "node:http";
+import {
+  connect as connectH2,
+  createServer as createServerH2,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -43,6 +54,7 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   let authority: TestAuthority;
   let directory: string;
   let port: number;
+  let redirectPort: number;
   let certificate: Certificate;
   let haproxy: Haproxy;
   let ingress: Ingress;
@@ -53,12 +65,13 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     directory = mkdtempSync(join(tmpdir(), "holdfast-ingress-"));
     const below = join(directory, "haproxy");
     mkdirSync(below);
-    [port] = (await freePorts(1)) as [number];
+    [port, redirectPort] = (await freePorts(2)) as [number, number];
     authority = await createTestAuthority();
     const made = await createTestCertificate();
     certificate = { key: made.key, certificate: made.cert };
     haproxy = createHaproxy({
       listen: [`127.0.0.1:${port}`],
+      redirectListen: [`127.0.0.1:${redirectPort}`],
       connections: 200,
       directory: below,
       hostKey: hostKey.privateKey,
@@ -171,6 +184,54 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     const [{ ":status": status }] = (await once(stream, "response")) as [{ ":status": number }];
     expect(status).toBe(204);
     client.close();
+  });
+
+  test("requests without TLS are redirected to the same path", async () => {
+    const call = requestHttp({ host: "127.0.0.1", port: redirectPort, path: "/a?b=c", headers: { host: "shop.test" } });
+    call.end();
+    const [response] = (await once(call, "response")) as [IncomingMessage];
+    response.resume();
+    expect([response.statusCode, response.headers.location]).toEqual([308, `https://shop.test:${port}/a?b=c`]);
+  });
+
+  test("HTTP/2 of clients reaches programs as HTTP/1.1, and gRPC as HTTP/2 with its trailers", async () => {
+    const program = createServerH2();
+    program.on("stream", (stream: ServerHttp2Stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+      stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.pipe(stream);
+    });
+    program.listen(0, "127.0.0.1");
+    await once(program, "listening");
+    const { port: programPort } = program.address() as AddressInfo;
+    serve({ appId: "grpc", hosts: ["grpc.test"], nodes: [`127.0.0.1:${programPort}`] });
+    const client = connectH2(`https://127.0.0.1:${port}`, { ca: certificate.certificate });
+    async function answerOf(headers: OutgoingHttpHeaders, body?: string) {
+      const stream = client.request(headers, { endStream: body === undefined });
+      let [text, status, trailers] = ["", 0, {}];
+      stream.setEncoding("utf8").on("data", (part: string) => {
+        text += part;
+      });
+      stream.once("response", (response) => {
+        status = response[":status"] ?? 0;
+      });
+      stream.once("trailers", (received) => {
+        trailers = { ...received };
+      });
+      if (body !== undefined) stream.end(body);
+      await once(stream, "close");
+      return { status, text, trailers };
+    }
+    expect(await answerOf({ ":authority": "shop.test" })).toMatchObject({ status: 200, text: "shop-1" });
+    const grpc = { ":method": "POST", ":authority": "grpc.test", "content-type": "application/grpc", te: "trailers" };
+    await waitUntil("the route is served", async () => (await answerOf(grpc, "x")).status === 200);
+    expect(await answerOf(grpc, "message")).toMatchObject({ text: "message", trailers: { "grpc-status": "0" } });
+    client.close();
+    program.close();
+    routes.delete("grpc");
+    ingress.changed();
+    await answers("grpc.test", { status: 421 });
+    expect(faults).toEqual([]);
   });
 
   test("another app, another machine and no machine take effect without another process", async () => {

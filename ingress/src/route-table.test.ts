@@ -24,6 +24,9 @@ describe("a table of routes", () => {
       "set server app0/node0 state maint",
       "set server app0/node0 addr 127.0.0.5 port 80",
       "set server app0/node0 state ready",
+      "set server grpc0/node0 state maint",
+      "set server grpc0/node0 addr 127.0.0.5 port 80",
+      "set server grpc0/node0 state ready",
     ]);
   });
 
@@ -35,9 +38,13 @@ describe("a table of routes", () => {
       "set server app0/node0 state maint",
       "set server app0/node0 addr 127.0.0.4 port 80",
       "set server app0/node0 state ready",
+      "set server grpc0/node0 state maint",
+      "set server grpc0/node0 addr 127.0.0.4 port 80",
+      "set server grpc0/node0 state ready",
       "set server app0/node1 state maint",
-      "add map /hosts blog.test app0",
-      "add map /hosts www.test app0",
+      "set server grpc0/node1 state maint",
+      "add map /hosts blog.test 0",
+      "add map /hosts www.test 0",
     ]);
   });
 

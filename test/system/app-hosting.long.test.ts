@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { Resolver } from "node:dns/promises";
 import { rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
+import type { LookupFunction } from "node:net";
+import { Client, credentials } from "@grpc/grpc-js";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type {
   App,
@@ -21,6 +24,7 @@ import { createServices, expectStatus } from "@holdfast/testing/platform/service
 import { type AppImages, createAppImages } from "@holdfast/testing/servers/app-images.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import type { Answer } from "dns-packet";
+import { Agent as UndiciAgent, fetch, WebSocket } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 // Hosted apps of a whole installation: images in its registry, containers on machines of its host, and requests by
@@ -28,6 +32,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const skipped = asRoot ? await requireRecipes(import.meta.filename, "apps") : "needs root: containers of a machine";
 const withinMs = 240_000;
+
+/** Resolves every name to the loopback address, at which the ingress listens. */
+const loopbackLookup: LookupFunction = (_name, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]);
 
 interface AppAnswer {
   readonly release: string;
@@ -190,6 +197,40 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
         () => true,
       );
     await waitUntil("it is not served", isRemoved, { withinMs: 10_000 });
+  }, 60_000);
+
+  test("WebSocket, server-sent events and gRPC reach the program", async () => {
+    const { hostname, port } = new URL(url);
+    const connect = { ca: platform.ca, servername: hostname, lookup: loopbackLookup };
+    const dispatcher = new UndiciAgent({ connect });
+    const socket = new WebSocket(`wss://${hostname}:${port}/`, { dispatcher });
+    const message = new Promise<unknown>((resolve) => socket.addEventListener("message", ({ data }) => resolve(data)));
+    await new Promise((resolve) => socket.addEventListener("open", resolve));
+    socket.send("over a WebSocket");
+    expect(await message).toBe("over a WebSocket");
+    socket.close();
+
+    const events = await fetch(`https://${hostname}:${port}/events`, { dispatcher });
+    const reader = events.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader?.read())?.value).toBe("data: first\n\n");
+    await reader?.cancel();
+    await dispatcher.close();
+
+    const tls = credentials.createSsl(Buffer.from(platform.ca));
+    const options = { "grpc.ssl_target_name_override": hostname, "grpc.default_authority": `${hostname}:${port}` };
+    const client = new Client(`127.0.0.1:${port}`, tls, options);
+    const asIs = (value: Buffer) => value;
+    const call = client.makeBidiStreamRequest("/shop.Shop/Echo", asIs, asIs);
+    const received: string[] = [];
+    call.on("data", (each: Buffer) => received.push(each.toString()));
+    const status = once(call, "status");
+    for (const text of ["one", "two"]) {
+      call.write(Buffer.from(text));
+      await waitUntil("the program returns the message", async () => received.at(-1) === text);
+    }
+    call.end();
+    expect(await status).toMatchObject([{ code: 0 }]);
+    client.close();
   }, 60_000);
 
   test("another image replaces it without a failed request", async () => {

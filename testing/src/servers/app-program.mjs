@@ -1,8 +1,10 @@
 // The program of test images: an HTTP server that reports its release, and tries to leave its container on request.
 import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { createServer } from "node:http";
-import { connect } from "node:net";
+import { createServer as createHttp2Server } from "node:http2";
+import { connect, createServer as createNetServer } from "node:net";
 
 const { RELEASE = "", ENDS = "", PORT = "8080", NOTE = "", ANSWERS = "200" } = process.env;
 console.log(`release ${RELEASE} starts`);
@@ -93,16 +95,58 @@ process.on("SIGTERM", () => process.exit(0));
 const server = createServer((request, response) => {
   respond(request, response).catch((error) => response.destroy(error));
 });
-// An upgraded connection gets back every byte.
-server.on("upgrade", (_request, socket) => {
+// An upgraded connection gets back every byte; a WebSocket gets back its messages.
+server.on("upgrade", (request, socket) => {
   socket.on("error", () => socket.destroy());
-  socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n");
-  socket.pipe(socket);
+  const key = request.headers["sec-websocket-key"];
+  if (key === undefined) {
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n");
+    socket.pipe(socket);
+    return;
+  }
+  // RFC 6455, 4.2.2
+  const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+  const head = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket";
+  socket.write(`${head}\r\nsec-websocket-accept: ${accept}\r\n\r\n`);
+  socket.on("data", (frame) => {
+    // A short masked frame in one piece.
+    const length = frame[1] & 0x7f;
+    const mask = frame.subarray(2, 6);
+    const payload = frame.subarray(6, 6 + length).map((byte, at) => byte ^ mask[at % 4]);
+    socket.write(Buffer.concat([Buffer.from([frame[0], length]), payload]));
+  });
 });
-server.listen(Number(PORT), () => console.log(`release ${RELEASE} listens`));
+
+// gRPC: every method returns each message that it gets.
+const grpc = createHttp2Server();
+grpc.on("sessionError", () => undefined);
+grpc.on("stream", (stream) => {
+  stream.on("error", () => undefined);
+  stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+  stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+  stream.pipe(stream);
+});
+
+// One port for both: connections of HTTP/2 begin with PRI.
+const listener = createNetServer((socket) => {
+  socket.on("error", () => socket.destroy());
+  socket.once("data", (first) => {
+    socket.pause();
+    socket.unshift(first);
+    (first.toString("latin1", 0, 3) === "PRI" ? grpc : server).emit("connection", socket);
+    process.nextTick(() => socket.resume());
+  });
+});
+listener.listen(Number(PORT), () => console.log(`release ${RELEASE} listens`));
 
 async function respond(request, response) {
   const { pathname, searchParams } = new URL(request.url, "http://app");
+  if (pathname === "/events") {
+    // Server-sent events, without an end.
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`data: ${RELEASE}\n\n`);
+    return;
+  }
   const { status = 200, body = "" } = (await handlers.get(pathname)?.(searchParams)) ?? { status: 404 };
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify(body));

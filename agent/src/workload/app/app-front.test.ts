@@ -7,8 +7,9 @@ app,FRONTEND,,9,9
 app,a,0,3,4
 other,a,0,8,8
 app,b,0,0,1
+grpc,a,0,2,2
 `;
-  expect(sessionsIn(output, "a")).toBe(3);
+  expect(sessionsIn(output, "a")).toBe(5);
   expect(sessionsIn(output, "b")).toBe(0);
   expect(sessionsIn("", "a")).toBe(0);
 });

@@ -32,6 +32,11 @@ const slotPorts: Readonly<Record<SlotName, number>> = { a: 20_001, b: 20_002 };
 /** SIGUSR1: HAProxy finishes requests in progress. */
 const stop = { signal: "SIGUSR1", graceMs: 2_000 } as const;
 const connectionLimit = 4_000;
+/** Backends of the slots: the second one speaks HTTP/2 to programs, which gRPC requires. */
+const backends = ["app", "grpc"] as const;
+/** Time without data after which a stream of gRPC or of server-sent events ends. */
+const streamTimeout = "1h";
+const disabled = " disabled";
 
 export function slotAddress(address: string, slot: SlotName): { readonly address: string; readonly port: number } {
   return { address, port: slotPorts[slot] };
@@ -78,15 +83,18 @@ export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFr
     async converge(state, signal) {
       const desired = configOf(state, commandSocket);
       const before = (await readIfExists(file))?.toString("utf8");
-      // A running HAProxy does not change its listeners.
-      if (isRunning() && bindOf(before ?? "") !== bindOf(desired))
+      // A running HAProxy changes neither its listeners nor its backends, such as those of an earlier release.
+      if (isRunning() && structureOf(before ?? "") !== structureOf(desired))
         await keeper.order({ op: "stop", name: frontComponent, ...stop });
       if (before !== desired) await writeDurably(file, desired, 0o640);
       if (!isRunning()) await start();
       const { serving } = state;
       // The serving slot comes first, so that there is always one that gets the requests.
-      if (serving !== undefined) await command(`set server app/${serving} state ready`, signal);
-      for (const slot of slotNames) if (slot !== serving) await command(`set server app/${slot} state drain`, signal);
+      for (const backend of backends)
+        if (serving !== undefined) await command(`set server ${backend}/${serving} state ready`, signal);
+      for (const backend of backends)
+        for (const slot of slotNames)
+          if (slot !== serving) await command(`set server ${backend}/${slot} state drain`, signal);
     },
     async sessions(slot, signal) {
       if (!isRunning()) return 0;
@@ -99,10 +107,13 @@ export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFr
 }
 
 function configOf({ address, port, vcpu, serving }: FrontState, commandSocket: string): string {
-  const servers = slotNames.map((slot) => {
-    const target = slotAddress(address, slot);
-    return `  server ${slot} ${target.address}:${target.port}${slot === serving ? "" : " disabled"}\n`;
-  });
+  const servers = (options: string) =>
+    slotNames
+      .map((slot) => {
+        const target = slotAddress(address, slot);
+        return `  server ${slot} ${target.address}:${target.port}${options}${slot === serving ? "" : disabled}\n`;
+      })
+      .join("");
   return `# Written by the agent: changes made here are lost.
 global
   stats socket ${commandSocket} mode 660 level admin
@@ -124,14 +135,20 @@ defaults
   timeout tunnel 24h
 frontend app
   bind ${address}:${port}
+  acl grpc req.hdr(content-type) -m beg application/grpc
+  http-request set-timeout client ${streamTimeout} if grpc
+  use_backend grpc if grpc
   default_backend app
 backend app
-${servers.join("")}`;
+  http-request set-timeout server ${streamTimeout} if { req.hdr(accept) -m sub text/event-stream }
+${servers("")}backend grpc
+  timeout server ${streamTimeout}
+${servers(" proto h2")}`;
 }
 
-/** The line of a configuration that names the listener. */
-function bindOf(config: string): string {
-  return /^ {2}bind .*$/m.exec(config)?.[0] ?? "";
+/** A configuration without what commands change. */
+function structureOf(config: string): string {
+  return config.replaceAll(disabled, "");
 }
 
 /** Current sessions of a slot in the output of `show stat`, which is CSV with a head. */
@@ -142,6 +159,8 @@ export function sessionsIn(output: string, slot: SlotName): number {
     const values = row.split(",");
     return (column: string) => values[columns.indexOf(column)];
   };
-  const found = rows.map(valuesOf).find((value) => value("pxname") === "app" && value("svname") === slot);
-  return Number(found?.("scur") ?? 0);
+  const found = rows
+    .map(valuesOf)
+    .filter((value) => backends.some((backend) => backend === value("pxname")) && value("svname") === slot);
+  return found.reduce((sum, value) => sum + Number(value("scur") ?? 0), 0);
 }
