@@ -146,8 +146,10 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   /** The certificate that clients of the host get; undefined if they do not trust it. */
   async function servedTo(host: string): Promise<PeerCertificate | undefined> {
     const socket = connectTls({ host: "127.0.0.1", port, servername: host, ca: authority.trustBundle });
-    const [error] = (await Promise.race([once(socket, "secureConnect"), once(socket, "error")])) as [Error | undefined];
-    const served = error === undefined ? socket.getPeerCertificate() : undefined;
+    const served = await once(socket, "secureConnect").then(
+      () => socket.getPeerCertificate(),
+      () => undefined,
+    );
     socket.destroy();
     return served;
   }

@@ -14,6 +14,7 @@ import type {
   AppRegistry,
   Attachment,
   Operation,
+  Project,
 } from "@holdfast/sdk/index.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { startTestDnsServer, type TestDnsServer } from "@holdfast/testing/network/dns-zone.ts";
@@ -364,6 +365,42 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(await ended(detached)).toMatchObject({ status: "completed" });
     expect((await requestTo({ url, path: "/query?sql=SELECT" })).status).not.toBe(200);
     await createServices(platform).delete(service.id);
+  }, 300_000);
+
+  test("a project of a database and an app deploys whole, changes its app, and is deleted", async () => {
+    const descriptor = (env: Record<string, string>) => ({
+      name: "store",
+      resources: [
+        { logical_name: "web", kind: "app", spec: { image: "shop:1", env, attachments: ["db"] } },
+        { logical_name: "db", kind: "postgres", spec: { plan: "tier-1", storage_gb: 1 } },
+      ],
+    });
+    const project = async () => expectStatus(await platform.rest.get<Project>("/projects/store"), 200).json;
+    const deployed = async (env: Record<string, string>) => {
+      expectStatus(await platform.rest.post("/projects/deploy", { descriptor: descriptor(env) }), 202);
+      const isOver = async () =>
+        ["Running", "Failed"].includes((await project()).status) ? await project() : undefined;
+      const describe = async () => JSON.stringify(await project());
+      return waitUntil("the deployment has ended", isOver, { withinMs, everyMs: 250, describe });
+    };
+    const first = await deployed({ RELEASE: "of a project" });
+    expect(first).toMatchObject({ status: "Running" });
+    const appId = first.resources.find(({ kind }) => kind === "app")?.resource_id ?? "";
+    const web = async () => expectStatus(await platform.rest.get<App>(`/app-services/${appId}`), 200).json;
+    expect(await web()).toMatchObject({ name: "store-web", status: "Running", attachments: [{ prefix: "DB" }] });
+    const target = { url: (await web()).hosted?.url ?? "" };
+    expect(await answerOf(target)).toMatchObject({ release: "of a project" });
+    const path = `/query?sql=${encodeURIComponent("SELECT current_user AS role")}`;
+    expect(JSON.parse((await requestTo({ ...target, path })).text)).toEqual([{ role: "app_user" }]);
+    expect(await platform.rest.delete(`/app-services/${appId}`)).toMatchObject({ status: 409 });
+
+    expect(await deployed({ RELEASE: "changed" })).toMatchObject({ status: "Running" });
+    expect(await answerOf(target)).toMatchObject({ release: "changed" });
+    expectStatus(await platform.rest.delete("/projects/store"), 202);
+    const isDeleted = async () => (await platform.rest.get(`/app-services/${appId}`)).status === 404;
+    await waitUntil("the app is deleted", isDeleted, { withinMs, everyMs: 250 });
+    const isOver = async () => (await project()).status === "Deleted";
+    await waitUntil("the project is deleted", isOver, { withinMs, everyMs: 250 });
   }, 300_000);
 
   test("an app reaches another one that is attached to it, and nothing of it otherwise", async () => {

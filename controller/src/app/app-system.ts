@@ -8,10 +8,12 @@ import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { System } from "#kernel/system.ts";
+import { definePart } from "#kernel/part.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import { operationKind } from "#operation/operation.ts";
 import { operationTypes } from "#operation/operation-definition.ts";
 import { operationPart } from "#operation/operation-system.ts";
+import { type ResourceKind, resourceKinds } from "#resource-kind/resource-kind.ts";
 import { databaseUserKind } from "#services/contents/user/database-user.ts";
 import { createFilesKeyChanges } from "#services/files/files-key-changes.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
@@ -45,7 +47,12 @@ import { createHostingWork } from "./hosting/hosting-reconciler.ts";
 import { createAppIngress } from "./ingress/app-ingress.ts";
 import { contributeIngress, type IngressSettings, ingressSettings } from "./ingress/contribute-ingress.ts";
 import { type AppSettings, appSettings, contributeIssuerFeed } from "./issuer-feed.ts";
+import { createAppKind } from "./resource-kind/app-kind.ts";
+import { createBundleAttachments } from "./resource-kind/bundle-attachments.ts";
 import { contributeRegistry, type RegistrySettings, registrySettings } from "./registry/contribute-registry.ts";
+
+/** The kind of apps in bundles, whose system opens later. */
+const appKindPart = definePart<ResourceKind>("apps in bundles");
 
 /**
  * Apps of organizations, and the sign-in of their end users. An app has attached databases, one of which stores its
@@ -63,7 +70,9 @@ export const appSystem = declareSystem({
     "holdfast.v1.AppDeploymentService": "app",
   },
   events: { ...authEventDefinitions, ...hostingEventDefinitions },
+  provides: [appKindPart],
   contribute: (kernel, useLater, settings) => [
+    resourceKinds.of({ kind: appKind.name, create: useLater(appKindPart) }),
     serviceConsumers.of(attachedApps(kernel.collections.open(appKind))),
     ...contributeHosting(kernel, settings),
     ...contributeIssuerFeed(kernel, useLater, settings),
@@ -161,8 +170,19 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
   const isIssuer = (appId: string, domainName: string) => isIssuerHost(auths.get(appId)?.object, domainName);
   const isRunning = (id: string) =>
     services.get(id)?.object.status.state === "Running" || apps.get(id)?.object.status.hosting?.state === "Running";
+  const appResources = createAppKind({
+    ...hosting,
+    hosting: hostingCommands,
+    attach: createBundleAttachments({ ...all, keys }),
+    endAttachment: (unit, attachment) =>
+      endAttachment(unit, attachment, { services, users, keys, clock: kernel.clock }),
+    quotas: use(quotasPart),
+    registryAddress: settings.registryAddress,
+    privateAddressOf: attached.privateAddressOf,
+  });
   return {
     name: "app",
+    provides: [appKindPart.of(appResources)],
     schemaRules: appSchemaRules,
     rpcs: [
       createAppApi({

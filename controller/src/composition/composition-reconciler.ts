@@ -15,7 +15,7 @@ import type { CompositionStep, Observe } from "./composition-step.ts";
 import { deploymentKind, type DeploymentObject } from "./deployment.ts";
 import { afterChange } from "./deployment-progress.ts";
 import type { Observer } from "./observer.ts";
-import { attachedTo, auditOf, detachFrom, namesOf, refusalOf } from "./member.ts";
+import { attachedResources, attachedTo, auditOf, detachFrom, namesOf, refusalOf } from "./member.ts";
 import { endUpgrade } from "./upgrade-plan.ts";
 
 export interface CompositionWorkDeps {
@@ -174,7 +174,9 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
       case "create": {
         const spec = seal.spec(id, member.sealedSpec);
         const { organizationId } = composition.metadata;
-        return kind.create(unit, { id: member.id, name: member.resourceName, organizationId, spec, owner }, signal);
+        const attached = kind.consumer?.attach && { attached: attachedResources(composition, member) };
+        const resource = { id: member.id, name: member.resourceName, organizationId, spec, owner, ...attached };
+        return kind.create(unit, resource, signal);
       }
       case "act":
       case "undo": {
@@ -188,7 +190,15 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
         await kind.mark(unit, member.id, member.isInDescriptor ? owner : undefined, signal);
         return undefined;
       case "wire":
-        await kind.consumer?.wire(unit, member.id, await attachedTo(composition, member, kinds, unit, signal), signal);
+        if (kind.consumer?.attach !== undefined)
+          await kind.consumer.attach(unit, member.id, attachedResources(composition, member), signal);
+        else
+          await kind.consumer?.wire?.(
+            unit,
+            member.id,
+            await attachedTo(composition, member, kinds, unit, signal),
+            signal,
+          );
         return undefined;
     }
   }

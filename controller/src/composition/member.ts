@@ -3,7 +3,7 @@ import { DepGraph, DepGraphCycleError } from "dependency-graph";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { Attached, Outputs } from "#resource-kind/outputs.ts";
-import type { Phase, Protection } from "#resource-kind/resource-kind.ts";
+import type { AttachedResource, Phase, Protection } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { prefixOf } from "#services/resource-kind/environment-of.ts";
 import type { CompositionObject, Member } from "./composition.ts";
@@ -41,6 +41,15 @@ export function protectedMember(
     if (protection !== undefined) return { name, protection };
   }
   return undefined;
+}
+
+/** The resources that are attached to a consumer. Throws NOT_POSSIBLE if one is unavailable. */
+export function attachedResources({ status }: CompositionObject, consumer: Member): readonly AttachedResource[] {
+  return (consumer.attachments ?? []).map(({ name, prefix }) => {
+    const member = status.members.find((each) => each.name === name && each.step === "ready");
+    if (member === undefined) throw new HoldfastError("NOT_POSSIBLE", `${name} is not available.`);
+    return { kind: member.kind, id: member.id, prefix: prefix ?? prefixOf(name) };
+  });
 }
 
 /**

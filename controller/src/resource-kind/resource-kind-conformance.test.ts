@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { systemClock as clock } from "@holdfast/common/clock.ts";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { type AppResources, createAppResources } from "@holdfast/testing/composition/app-resources.ts";
 import { completePending, createStoredFixture, gadgetKind } from "@holdfast/testing/composition/stored-fixture.ts";
 import { createCollections } from "@holdfast/testing/controller/test-collections.ts";
 import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
@@ -25,7 +26,7 @@ import { createFilesKind } from "#services/resource-kind/files-kind.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { createServiceCreation } from "#services/service/service-creation.ts";
 import { newMachine } from "#services/service/service-machine.ts";
-import type { NewResource, ResourceKind, ResourceSpec } from "./resource-kind.ts";
+import type { AttachedResource, NewResource, ResourceKind, ResourceSpec } from "./resource-kind.ts";
 
 // The contract of resource kinds toward bundles. The store is etcd; `comeAbout` simulates machines.
 
@@ -48,12 +49,16 @@ const owner = { kind: "project", id: "parent" };
 
 let store: TestStore;
 let collections: ReturnType<typeof createCollections>;
+let appResources: AppResources;
 let scenarios: Readonly<Record<string, Scenario>>;
 
 beforeAll(async () => {
   store = await startTestStore();
   collections = createCollections(store.store);
   collections.set.open(gadgetKind);
+  const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+  const quotas = createQuotas(collections.set, clock);
+  appResources = createAppResources({ set: collections.set, quotas, sealer, clock, newId: uuidv7 });
   await collections.set.ready();
   const unit = store.begin();
   unit.create(organizationKind, {
@@ -62,7 +67,7 @@ beforeAll(async () => {
     status: {},
   });
   await collections.organizations.untilRevision(await unit.commit(), 5_000);
-  scenarios = { ...serviceScenarios(), fixture: fixtureScenario() };
+  scenarios = { ...serviceScenarios(), fixture: fixtureScenario(), app: appScenario() };
 });
 afterAll(async () => {
   collections?.close();
@@ -177,6 +182,21 @@ function fixtureScenario(): Scenario {
   };
 }
 
+function appScenario(): Scenario {
+  return {
+    kind: appResources.kind,
+    good: [
+      { image: "shop:1" },
+      { image_ref: "registry.test/shop:1", port: 80, env: { KEY: "v" }, plan: "tier-2", storage_gb: 3, replicas: 2 },
+    ],
+    bad: [{}, { image: "shop:1", image_ref: "shop:1" }, { image: "shop:1", port: 0 }, { image: "shop:1", more: 1 }],
+    inPlace: [{ image: "shop:1" }, { image: "shop:2", env: { KEY: "v" } }],
+    otherwise: { image: "shop:1", replicas: 2 },
+    comeAbout: appResources.complete,
+    ownerOf: async (id) => (await appResources.appOf(id))?.metadata.managedBy,
+  };
+}
+
 const scenarioOf = (name: string): Scenario => {
   const scenario = scenarios[name];
   if (scenario === undefined) throw new Error(`there is no world of ${name}`);
@@ -203,7 +223,7 @@ async function committed<T>(change: (unit: UnitOfWork) => Promise<T>): Promise<T
 
 let resources = 0;
 
-describe.each(["database", "files", "fixture"])("the kind %s", (name) => {
+describe.each(["database", "files", "fixture", "app"])("the kind %s", (name) => {
   const kind = () => scenarioOf(name).kind;
   const spec = (written: ResourceSpec) => kind().normalize(written);
   const requested = (written: ResourceSpec, resourceName = `made-${(resources += 1)}`): NewResource => ({
@@ -365,7 +385,8 @@ describe.each(["database", "files", "fixture"])("the kind %s", (name) => {
 
   test("wires attachments into a consumer, idempotently", async () => {
     const { consumer } = kind();
-    if (consumer === undefined) return expect(name).not.toBe("fixture");
+    if (consumer?.wire === undefined) return expect(name).not.toBe("fixture");
+    const { wire } = consumer;
     const database = scenarioOf("database").kind;
     const [postgres, valkey] = [requested({}), requested({})].map(({ id, name: called }) => ({ id, called }));
     const specs = [{ database_type: "postgresql" }, { database_type: "valkey" }];
@@ -381,7 +402,7 @@ describe.each(["database", "files", "fixture"])("the kind %s", (name) => {
     expect(attached).toHaveLength(2);
     const id = await running({ attachments: ["db", { name: "cache", prefix: "CACHE" }] });
     const received = async () => {
-      await committed((unit) => consumer.wire(unit, id, attached, signal));
+      await committed((unit) => wire(unit, id, attached, signal));
       return (await collections.set.open(gadgetKind).getCurrent(id))?.object.status.environment;
     };
     const first = await received();
@@ -404,6 +425,45 @@ describe.each(["database", "files", "fixture"])("the kind %s", (name) => {
       "PLATFORM_API_URL",
     ]);
   });
+});
+
+test("an app has a user in each attached database from its creation on", async () => {
+  const { kind } = scenarioOf("app");
+  const database = scenarioOf("database").kind;
+  const create = async (of: ResourceKind, name: string, written: ResourceSpec, attached: AttachedResource[] = []) => {
+    const resource = { id: uuidv7(), name, organizationId, spec: of.normalize(written), owner, attached };
+    await committed((unit) => of.create(unit, resource, signal));
+    return resource.id;
+  };
+  const [orders, cache] = [
+    await create(database, "app-orders", { database_type: "postgresql" }),
+    await create(database, "app-cache", { database_type: "valkey" }),
+  ];
+  const [first, second] = [
+    { kind: "database", id: orders, prefix: "ORDERS" },
+    { kind: "database", id: cache, prefix: "CACHE" },
+  ];
+  const id = await create(kind, "app-shop", { image: "shop:1", attachments: ["orders"] }, [first]);
+  const attachments = async () => (await appResources.appOf(id))?.spec.attachments ?? [];
+  expect(await attachments()).toMatchObject([
+    { serviceId: orders, prefix: "ORDERS", login: { engine: "postgresql", username: expect.stringMatching(/^app_/) } },
+  ]);
+  await committed((unit) => appResources.complete(unit, id));
+  const attach = (...attached: AttachedResource[]) =>
+    committed(async (unit) => kind.consumer?.attach?.(unit, id, attached, signal));
+  const version = kind.version(id);
+  await attach(first);
+  expect(kind.version(id)).toBe(version);
+  await attach(first, second);
+  expect((await attachments()).map(({ prefix }) => prefix)).toEqual(["ORDERS", "CACHE"]);
+  expect(await kind.observe(id, signal, { isCurrent: true })).toMatchObject({ phase: "changing" });
+  // The project deletes the app before its database.
+  expect(kind.protectedBy(id)).toBeUndefined();
+  expect(kind.faults(kind.normalize({ image: "shop:1", attachments: ["a", { resource: "a", prefix: "B" }] }))).toEqual([
+    { field: "attachments", pointer: "/attachments", code: "duplicate", detail: "has a twice" },
+  ]);
+  expect(kind.faults(kind.normalize({}))).toMatchObject([{ field: "image", code: "required" }]);
+  expect(kind.unavailable(kind.normalize({ image: "ghcr.io/shop:1" }))).toContain("registry");
 });
 
 test("a database changes its plan in place, and everything else is only recorded", () => {

@@ -45,6 +45,17 @@ export interface NewResource {
   readonly organizationId: string;
   readonly spec: ResourceSpec;
   readonly owner: Parent;
+  /** The resources that are attached to it, which run; absent unless its kind has `consumer.attach`. */
+  readonly attached?: readonly AttachedResource[];
+}
+
+/** A resource that is attached to a consumer of the same bundle. */
+export interface AttachedResource {
+  /** Name of its kind. */
+  readonly kind: string;
+  readonly id: string;
+  /** Prefix of the consumer's variables. */
+  readonly prefix: string;
 }
 
 /** The parent of a resource. */
@@ -97,9 +108,15 @@ export interface ConsumerFacet {
   /** Names of the variables that users set. */
   variablesOf(spec: ResourceSpec): readonly string[];
   /**
-   * Applies the attachments in the caller's unit of work; idempotent. Variables are derived by `environmentOf`.
+   * Applies the attachments in the caller's unit of work; idempotent. Variables are derived by `environmentOf`. Absent
+   * for a kind with `attach`.
    */
-  wire(unit: Changes, id: string, attached: readonly Attached[], signal: AbortSignal): Promise<void>;
+  wire?(unit: Changes, id: string, attached: readonly Attached[], signal: AbortSignal): Promise<void>;
+  /**
+   * Makes exactly these resources the consumer's attachments, in the caller's unit of work; idempotent. For a kind that
+   * gives its consumers their credentials itself. `create` has the attachments too: a consumer starts with them.
+   */
+  attach?(unit: Changes, id: string, attached: readonly AttachedResource[], signal: AbortSignal): Promise<void>;
 }
 
 /** A consumer, as the kinds see it whose resources it is attached to. */

@@ -3,6 +3,7 @@ import { type Call, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { AppDeletionSchema, AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { refuseIfManaged } from "#access/managed-by-parent.ts";
 import { mutate } from "#access/mutate.ts";
 import type { Organization } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
@@ -132,6 +133,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       return mutate(deps, call, { action: "app.delete", kind, visibleIn }, async (unit) => {
         const app = await access.getCurrent(id, call);
         const { object } = app;
+        refuseIfManaged(object, "delete");
         if (isHosted(object)) {
           await requireUnattached(apps, app);
           const { isRequested, operation } = await hosting.deleted(unit, { ...app, object }, call.signal);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { CreateAttachmentRequest } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { type Collection, ofOrganization } from "#kernel/store/collection.ts";
@@ -45,17 +46,35 @@ export async function requireUnattached(
 ): Promise<void> {
   // A transaction that attaches an app also writes it.
   await apps.untilRevision(modRevision, 1_000);
-  const consumer = consumerOf(apps, object);
-  if (consumer === undefined) return;
-  const { id } = consumer.spec.attachments.find(({ serviceId }) => serviceId === object.metadata.id) ?? {};
-  const detail = `The app is attached to app ${consumer.metadata.name}. Detach it first (attachment ${id}).`;
-  throw new HoldfastError("ATTACHMENT_IN_USE", detail);
+  const detail = attachedToText(object, consumerOf(apps, object));
+  if (detail !== undefined) throw new HoldfastError("ATTACHMENT_IN_USE", detail);
+}
+
+/** The reason why a bundle's app cannot be removed: one outside of the bundle uses it; undefined without one. */
+export function foreignConsumer(apps: Pick<Collection<AppObject>, "page">, app: AppObject): string | undefined {
+  const { managedBy } = app.metadata;
+  const isForeign = (other: AppObject) =>
+    managedBy === undefined || !isDeepStrictEqual(other.metadata.managedBy, managedBy);
+  return attachedToText(app, consumerOf(apps, app, isForeign));
+}
+
+function attachedToText({ metadata }: AppObject, consumer: AppObject | undefined): string | undefined {
+  if (consumer === undefined) return undefined;
+  const { id } = consumer.spec.attachments.find(({ serviceId }) => serviceId === metadata.id) ?? {};
+  return `The app is attached to app ${consumer.metadata.name}. Detach it first (attachment ${id}).`;
 }
 
 /** An app to which this one is attached; undefined if there is none. */
-function consumerOf(apps: Pick<Collection<AppObject>, "page">, { metadata }: AppObject): AppObject | undefined {
+function consumerOf(
+  apps: Pick<Collection<AppObject>, "page">,
+  { metadata }: AppObject,
+  counts: (consumer: AppObject) => boolean = () => true,
+): AppObject | undefined {
   return ofOrganization(apps, metadata.organizationId).find(
-    (each) => isHosted(each) && each.spec.attachments.some(({ app, serviceId }) => app && serviceId === metadata.id),
+    (each) =>
+      counts(each) &&
+      isHosted(each) &&
+      each.spec.attachments.some(({ app, serviceId }) => app && serviceId === metadata.id),
   );
 }
 

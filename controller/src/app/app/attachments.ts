@@ -292,6 +292,7 @@ export function attachedApps(apps: Pick<Collection<AppObject>, "page" | "get" | 
             attachmentId: id,
             database: databaseName,
             text: `app ${metadata.name}`,
+            ...(metadata.managedBy && { managedBy: metadata.managedBy }),
             key: keyOf(appKind, metadata.id),
             modRevision: apps.get(metadata.id)?.modRevision ?? 0n,
           })),

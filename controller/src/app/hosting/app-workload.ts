@@ -108,6 +108,10 @@ export function sealVariables(
   return Object.keys(variables).length === 0 ? "" : sealer.seal(JSON.stringify(variables), keyOf(appKind, appId));
 }
 
-function openVariables(appId: string, sealed: string, sealer: Pick<Sealer, "open">): Readonly<Record<string, string>> {
+export function openVariables(
+  appId: string,
+  sealed: string,
+  sealer: Pick<Sealer, "open">,
+): Readonly<Record<string, string>> {
   return sealed === "" ? {} : (JSON.parse(sealer.open(sealed, keyOf(appKind, appId))) as Record<string, string>);
 }

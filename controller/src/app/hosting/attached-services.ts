@@ -43,6 +43,8 @@ export interface AttachedServices {
   idsOf(app: AppObject): readonly string[];
   /** Prefixes of the variables of all attachments. */
   prefixesOf(app: AppObject): readonly string[];
+  /** Host and port at which containers of other apps reach the app, once it is attached to them. */
+  privateAddressOf(app: AppObject): { readonly host: string; readonly port: number };
 }
 
 export interface AttachedServicesDeps {
@@ -188,6 +190,7 @@ export function createAttachedServices(deps: AttachedServicesDeps): AttachedServ
       };
     },
     idsOf,
+    privateAddressOf: (app) => ({ host: privateHostOf(app), port: appPort }),
     prefixesOf: ({ spec }) => spec.attachments.map(prefixOfAttachment),
   };
 }

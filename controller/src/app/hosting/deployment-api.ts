@@ -10,6 +10,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/app_deployment_pb.ts";
 import type { App } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { organizationOf } from "#access/caller.ts";
+import { refuseIfManaged } from "#access/managed-by-parent.ts";
 import { mutate } from "#access/mutate.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -70,7 +71,10 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
       change(appId, call, "app.rollback", (unit, app) => hosting.rolledBack(unit, app, deploymentId, call.signal)),
 
     stopApp: ({ appId }, call) =>
-      change(appId, call, "app.stop", (unit, app) => hosting.powered(unit, app, "off", call.signal)),
+      change(appId, call, "app.stop", (unit, app) => {
+        refuseIfManaged(app, "stop");
+        return hosting.powered(unit, app, "off", call.signal);
+      }),
     startApp: ({ appId }, call) =>
       change(appId, call, "app.start", (unit, app) => hosting.powered(unit, app, "on", call.signal)),
     restartApp: ({ appId }, call) =>

@@ -131,6 +131,7 @@ beforeAll(async () => {
       subscribe: () => ({ close() {} }),
       idsOf: () => [],
       prefixesOf: () => [],
+      privateAddressOf: () => ({ host: "private", port: 1 }),
     },
     begin,
     newId: uuidv7,

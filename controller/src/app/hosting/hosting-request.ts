@@ -65,8 +65,20 @@ export function requireHosting(registry: string, hosts: Iterable<{ readonly obje
   );
 }
 
+type RequestedSize = Pick<CreateAppRequest, "planName" | "storageTier" | "zone" | "storageSizeGb" | "replicas">;
+
 /** The machines of a new app. Throws INVALID_REQUEST for values that the catalog does not have. */
-export function sizeOf(request: CreateAppRequest, catalog: CatalogData): HostingSize {
+export function sizeOf(request: RequestedSize, catalog: CatalogData): HostingSize {
+  const { size, faults } = chosenSize(request, catalog);
+  if (faults.length > 0) throw invalid(...faults);
+  return size;
+}
+
+/** The machines of a new app, with faults for values that the catalog does not have. */
+export function chosenSize(
+  request: RequestedSize,
+  catalog: CatalogData,
+): { readonly size: HostingSize; readonly faults: readonly Fault[] } {
   const planNames = catalog.plans.filter(({ kind }) => kind === "container").map(({ planName }) => planName);
   const tiers = catalog.storageTiers.map(({ storageTier }) => storageTier);
   const zones = catalog.zones.map(({ zone }) => zone);
@@ -84,8 +96,7 @@ export function sizeOf(request: CreateAppRequest, catalog: CatalogData): Hosting
     storageSizeGb: request.storageSizeGb ?? defaultStorageGb,
     replicas: request.replicas ?? 1,
   };
-  if (faults.length > 0) throw invalid(...faults);
-  return size;
+  return { size, faults };
 }
 
 export interface SettingsContext {

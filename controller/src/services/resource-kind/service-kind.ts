@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
@@ -181,10 +182,14 @@ export function createServiceKind(deps: ServiceKindDeps, variant: ServiceVariant
     protectedBy(id) {
       const service = services.get(id)?.object;
       if (service === undefined) return undefined;
-      const { name, organizationId } = service.metadata;
+      const { name, organizationId, managedBy } = service.metadata;
       if (service.spec.deletionProtection)
         return { error: "DELETION_PROTECTED", detail: `set deletion_protection of ${name} to false first.` };
-      const detail = attachmentText(deps.consumers.flatMap((kind) => kind.of(organizationId, id)));
+      // The bundle removes its own consumers first.
+      const others = deps.consumers
+        .flatMap((kind) => kind.of(organizationId, id))
+        .filter((consumer) => managedBy === undefined || !isDeepStrictEqual(consumer.managedBy, managedBy));
+      const detail = attachmentText(others);
       return detail === undefined ? undefined : { error: "ATTACHMENT_IN_USE", detail };
     },
 

@@ -13,6 +13,8 @@ export interface ServiceConsumer {
   readonly database: string;
   /** The object for texts, such as `app shop`. */
   readonly text: string;
+  /** Parent of the object, such as a project; absent without one. */
+  readonly managedBy?: { readonly kind: string; readonly id: string };
   /** Store key of the object, and its revision that has the attachment. */
   readonly key: string;
   readonly modRevision: bigint;

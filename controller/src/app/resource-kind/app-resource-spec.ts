@@ -1,0 +1,166 @@
+import type { FieldFault } from "@holdfast/common/errors.ts";
+import type { Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
+import { attachmentsMax } from "../app/app.ts";
+import { imageReferenceForm } from "../hosting/image-reference.ts";
+
+/** A normalized spec of an app. Absent members get their default when the app is created. */
+export interface AppResourceSpec extends ResourceSpec {
+  readonly image: string;
+  readonly port: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly secret_env: Readonly<Record<string, string>>;
+  readonly command: readonly string[];
+  readonly attachments?: readonly WrittenAttachment[];
+  readonly plan_name: string;
+  readonly storage_size_gb: number;
+  readonly replicas: number;
+  readonly health_check_path?: string;
+  readonly storage_tier?: string;
+  readonly zone?: string;
+  /** Sign-in in front of the app, which templates name. */
+  readonly auth?: Readonly<Record<string, unknown>>;
+}
+
+/** An attached resource: its logical name, or the name with the prefix of the variables. */
+type WrittenAttachment = string | { readonly resource: string; readonly prefix?: string };
+
+/** Alternative names of members in descriptors. */
+const shortNames: ReadonlyMap<string, string> = new Map([
+  ["image_ref", "image"],
+  ["plan", "plan_name"],
+  ["storage_gb", "storage_size_gb"],
+]);
+
+/** Members whose change is a deployment of the app. */
+export const deployedMembers = [
+  "image",
+  "port",
+  "env",
+  "secret_env",
+  "command",
+  "health_check_path",
+  "attachments",
+] as const;
+
+const defaults = {
+  port: 8_080,
+  env: {},
+  secret_env: {},
+  command: [],
+  plan_name: "tier-1",
+  storage_size_gb: 10,
+  replicas: 1,
+} as const;
+
+/** The spec with full names of members, and with defaults. */
+export function normalizedApp(spec: ResourceSpec): ResourceSpec {
+  return {
+    ...defaults,
+    ...Object.fromEntries(Object.entries(spec).map(([name, value]) => [shortNames.get(name) ?? name, value])),
+  };
+}
+
+export function attachmentsOf({ attachments = [] }: ResourceSpec): readonly Attachment[] {
+  return (attachments as readonly WrittenAttachment[]).map((each) => {
+    if (typeof each === "string") return { name: each };
+    return { name: each.resource, ...(each.prefix !== undefined && { prefix: each.prefix }) };
+  });
+}
+
+/** The fault of a resource without a spec, which the schema does not see. */
+export function missingImage({ image: name }: ResourceSpec): readonly FieldFault[] {
+  if (name !== undefined) return [];
+  return [{ field: "image", pointer: "/image", code: "required", detail: "is missing" }];
+}
+
+/** Faults of the attachments. A database has one user for the app, so nothing is attached twice. */
+export function attachmentFaults(spec: ResourceSpec): readonly FieldFault[] {
+  const names = attachmentsOf(spec).map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return [];
+  const detail = `has ${twice} twice`;
+  return [{ field: "attachments", pointer: "/attachments", code: "duplicate", detail }];
+}
+
+const shortText = (description: string) => ({ type: "string", minLength: 1, maxLength: 40, description });
+const image = {
+  type: "string",
+  minLength: 1,
+  maxLength: 512,
+  ...imageReferenceForm,
+  description: "Image in the platform's registry, such as shop:1.",
+};
+const plan = shortText("Plan of each machine; default: tier-1.");
+const gigabytes = {
+  type: "integer",
+  minimum: 1,
+  maximum: 16_384,
+  description: "Disk of each machine, in GB; default: 10.",
+};
+const variables = (description: string) => ({
+  type: "object",
+  maxProperties: 64,
+  propertyNames: { pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$" },
+  additionalProperties: { type: "string", maxLength: 2_048 },
+  description,
+});
+const logicalName = { type: "string", minLength: 1, maxLength: 63 };
+
+/** JSON Schema of the spec as users write it. */
+export function appSchema(): Readonly<Record<string, unknown>> {
+  return {
+    type: "object",
+    additionalProperties: false,
+    anyOf: [{ required: ["image"] }, { required: ["image_ref"] }],
+    properties: {
+      image,
+      image_ref: image,
+      port: { type: "integer", minimum: 1, maximum: 65_535, description: "Port of the program; default: 8080." },
+      env: variables("Variables of the program."),
+      secret_env: variables("Variables of the program that no response has."),
+      command: {
+        type: "array",
+        maxItems: 32,
+        items: { type: "string", maxLength: 1_024 },
+        description: "Program and arguments in place of the image's.",
+      },
+      attachments: {
+        type: "array",
+        maxItems: attachmentsMax,
+        items: {
+          anyOf: [
+            logicalName,
+            {
+              type: "object",
+              additionalProperties: false,
+              required: ["resource"],
+              properties: { resource: logicalName, prefix: { type: "string", pattern: "^[A-Z][A-Z0-9_]{0,62}$" } },
+            },
+          ],
+        },
+        description: "Resources that the app reaches, which run before it; their connections are its variables.",
+      },
+      health_check_path: {
+        type: "string",
+        pattern: "^/[!-~]{0,254}$",
+        description: "Path that responds once a release is ready.",
+      },
+      plan,
+      plan_name: plan,
+      storage_gb: gigabytes,
+      storage_size_gb: gigabytes,
+      storage_tier: shortText("Storage tier of the catalog."),
+      zone: shortText("Zone of the machines."),
+      replicas: { type: "integer", minimum: 1, maximum: 10, description: "Number of machines; default: 1." },
+      auth: { type: "object", maxProperties: 8, description: "Sign-in in front of the app; it is not available yet." },
+    },
+    // A member may be given under only one of its names.
+    not: {
+      anyOf: [
+        { required: ["image", "image_ref"] },
+        { required: ["plan", "plan_name"] },
+        { required: ["storage_gb", "storage_size_gb"] },
+      ],
+    },
+  };
+}
