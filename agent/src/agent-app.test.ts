@@ -149,16 +149,22 @@ describe.skipIf(skipped !== undefined)("an app", () => {
 
   test("it is stopped, started and restarted", async () => {
     const app = { releases: [release("r-2")], servingReleaseId: "r-2" };
+    const slowRequests = async () =>
+      (await machine.logLines()).filter((line) => line === "a slow request begins").length;
+    const before = await slowRequests();
+    const slow = get("/slow");
+    await waitUntil("a request is in progress", async () => (await slowRequests()) > before);
     await machine.converge(app, { running: false });
     await machine.observed(({ state }) => state === "stopped");
+    expect(await slow).toEqual({ release: "r-2" });
     expect(machine.pidsOf("/app/server.mjs")).toEqual([]);
     await expect(get("/")).rejects.toThrow();
     await machine.converge(app);
     expect(await get("/")).toMatchObject({ release: "r-2" });
-    const [before] = machine.pidsOf("/app/server.mjs");
+    const [former] = machine.pidsOf("/app/server.mjs");
     await machine.converge(app, { restartCount: 1n });
     expect(await get("/")).toMatchObject({ release: "r-2" });
-    expect(machine.pidsOf("/app/server.mjs")).not.toContain(before);
+    expect(machine.pidsOf("/app/server.mjs")).not.toContain(former);
   });
 
   test("a machine that is started again serves without a controller and without the registry", async () => {

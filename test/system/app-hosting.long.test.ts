@@ -331,8 +331,21 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(nodes.map(({ status }) => status)).toEqual(["Running", "Running"]);
     expect(await answerOf({ url })).toMatchObject({ note: "image 1" });
     expect(await platform.rest.patch(`/app-services/${id}`, { replicas: 2 })).toMatchObject({ status: 422 });
+    // Requests that each machine has in progress, until after it has ended.
+    const scaled = new AbortController();
+    const outcomes: string[] = [];
+    const clients = Array.from({ length: 8 }, async () => {
+      while (!scaled.signal.aborted) {
+        const { release } = await answerOf({ url, path: "/slow" }).catch((error: unknown) => ({ release: `${error}` }));
+        outcomes.push(release);
+      }
+    });
+    await waitUntil("both machines have served requests", async () => outcomes.length > 8, { withinMs });
     expect(await ended(await scale(1))).toMatchObject({ type: "scale", status: "completed" });
     expect(await answerOf({ url })).toMatchObject({ note: "image 1" });
+    scaled.abort();
+    await Promise.all(clients);
+    expect(outcomes.filter((outcome) => outcome !== "first")).toEqual([]);
     await waitUntil("the other machine is deleted", async () => (await machines()).length === 1, { withinMs });
   }, 300_000);
 

@@ -23,7 +23,8 @@ export interface AppFront {
   /** Number of requests and open connections of a slot; 0 if the front does not run. */
   sessions(slot: SlotName, signal: AbortSignal): Promise<number>;
   readonly isRunning: boolean;
-  stop(): Promise<void>;
+  /** Accepts no more connections, and ends once its requests have ended, or after the time. */
+  stop(withinMs: number): Promise<void>;
 }
 
 const frontComponent = "front";
@@ -100,8 +101,9 @@ export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFr
       if (!isRunning()) return 0;
       return sessionsIn(await sendCommand({ commandSocket }, "show stat", signal), slot);
     },
-    async stop() {
-      if (isRunning()) await keeper.order({ op: "stop", name: frontComponent, ...stop });
+    async stop(withinMs) {
+      const graceMs = Math.max(withinMs, stop.graceMs);
+      if (isRunning()) await keeper.order({ op: "stop", name: frontComponent, ...stop, graceMs });
     },
   };
 }
@@ -119,7 +121,6 @@ global
   stats socket ${commandSocket} mode 660 level admin
   maxconn ${connectionLimit}
   nbthread ${Math.min(Math.max(Math.floor(vcpu / 2), 1), 4)}
-  hard-stop-after 2s
   log stdout format raw local0 notice
 defaults
   mode http

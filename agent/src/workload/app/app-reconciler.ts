@@ -71,7 +71,8 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
   async function stopAll(): Promise<void> {
     status.setState("stopping");
     status.removeChecks();
-    await front.stop();
+    const { drainSeconds = 0 } = slots[slots.serving ?? "a"]?.release ?? {};
+    await front.stop(drainSeconds * 1_000);
     await Promise.all(slotNames.map((name) => containers.stop(name)));
     await relay.stop();
     status.setState("stopped");

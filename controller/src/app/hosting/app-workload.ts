@@ -57,7 +57,7 @@ export function appWorkload(
     nodeId: metadata.id,
     generation: BigInt(delivery.generation),
     term: BigInt(appTerm),
-    running: delivery.isStopped !== true,
+    running: delivery.isStopped !== true && delivery.drainedIds?.includes(metadata.id) !== true,
     vcpu: spec.vcpu,
     memoryBytes: BigInt(spec.memoryBytes),
     storageBytes: BigInt(spec.diskBytes),

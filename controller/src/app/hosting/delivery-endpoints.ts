@@ -4,21 +4,35 @@ import type { DeliveredEndpoint, Delivery, EndpointTarget } from "./delivery-pla
 /** Number of relays of a machine. */
 const relaysMax = 32;
 
+/** State of the machines in a delivery, besides their releases. */
+interface DeliveredState {
+  readonly targets: readonly EndpointTarget[];
+  readonly isStopped: boolean;
+  readonly drainedIds?: readonly string[];
+}
+
 /**
- * The delivery with these endpoints, for machines that run or are stopped. It has another generation if it differs from
+ * The delivery with these endpoints, for machines that run, are drained or are stopped. It has another generation if it differs from
  * the one before. Endpoints that find no relay are left out: private names come first, since variables have those.
  */
 export function completeDelivery(
   before: Delivery | null,
   after: Delivery | null,
-  { targets, isStopped }: { readonly targets: readonly EndpointTarget[]; readonly isStopped: boolean },
+  { targets, isStopped, drainedIds = [] }: DeliveredState,
 ): Delivery | null {
   if (after === null) return null;
-  const { isStopped: wasStopped = false, ...rest } = after;
+  const { isStopped: wasStopped = false, drainedIds: formerIds = [], ...rest } = after;
   const endpoints = deliveredEndpoints(before?.endpoints ?? [], targets);
-  if (isDeepStrictEqual(endpoints, after.endpoints ?? []) && wasStopped === isStopped) return after;
+  const isSame = isDeepStrictEqual([endpoints, drainedIds], [after.endpoints ?? [], formerIds]);
+  if (isSame && wasStopped === isStopped) return after;
   const generation = after.generation === before?.generation ? after.generation + 1 : after.generation;
-  return { ...rest, generation, endpoints, ...(isStopped && { isStopped }) };
+  return {
+    ...rest,
+    generation,
+    endpoints,
+    ...(isStopped && { isStopped }),
+    ...(drainedIds.length > 0 && { drainedIds }),
+  };
 }
 
 function deliveredEndpoints(

@@ -16,6 +16,8 @@ export interface Delivery {
   readonly endpoints?: readonly DeliveredEndpoint[];
   /** True: the machines run no release. */
   readonly isStopped?: true;
+  /** Machines that end their requests and run no release any more, before they are deleted; absent: none. */
+  readonly drainedIds?: readonly string[];
 }
 
 /** A name and a port that containers of an app reach, with the addresses of the name. */

@@ -176,8 +176,28 @@ describe("the machines of an app that serves", () => {
     expect(added).toMatchObject({ created: ["new-1"], deleted: [], status: { nodeIds: ["n1", "new-1"] } });
     const starting = planHosting(running, facts({ nodes: [leaving, node("n2")] }));
     expect(starting).toMatchObject({ created: [], deleted: [] });
-    const ended = planHosting(running, facts({ nodes: [leaving, node("n2", { report: serves })] }));
-    expect(ended).toMatchObject({ created: [], deleted: ["n1"], status: { nodeIds: ["n2"] } });
+    const other = node("n2", { report: serves });
+    const lost = planHosting(running, facts({ nodes: [{ ...leaving, hasSession: false }, other] }));
+    expect(lost).toMatchObject({ created: [], deleted: ["n1"], status: { nodeIds: ["n2"] } });
+  });
+
+  test("a superfluous one loses its route, then ends its requests, then is deleted", () => {
+    const both = [node("n1", { report: serves }), node("n2", { report: serves })];
+    const scaled = app({ ...running.status.hosting, nodeIds: ["n1", "n2"], readyIds: ["n1", "n2"] }, "old", 1);
+    const withoutRoute = planHosting(scaled, facts({ nodes: both }));
+    expect(withoutRoute).toMatchObject({ deleted: [], status: { readyIds: ["n1"], delivery: serving } });
+    const draining = planHosting(app({ ...withoutRoute.status }, "old", 1), facts({ nodes: both }));
+    const delivery = { ...serving, generation: 2, drainedIds: ["n2"] };
+    expect(draining).toMatchObject({ deleted: [], status: { nodeIds: ["n1", "n2"], delivery } });
+    const stored = app({ ...draining.status }, "old", 1);
+    const serves2 = { ...serves, generation: 2 };
+    const busy = facts({ nodes: [node("n1", { report: serves2 }), node("n2", { report: serves2 })] });
+    expect(planHosting(stored, busy)).toMatchObject({ deleted: [], status: { delivery } });
+    const idle = node("n2", { isStopped: true, isHealthy: false, report: serves2 });
+    const ended = planHosting(stored, facts({ nodes: [node("n1", { report: serves2 }), idle] }));
+    expect(ended).toMatchObject({ deleted: ["n2"], status: { nodeIds: ["n1"], readyIds: ["n1"] } });
+    expect(ended.status.delivery).toMatchObject({ generation: 3 });
+    expect(ended.status.delivery).not.toHaveProperty("drainedIds");
   });
 
   test("without a healthy one for a minute the app is in Error, and Running with one again", () => {

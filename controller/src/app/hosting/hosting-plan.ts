@@ -69,14 +69,19 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
   // A machine that is superfluous ends only once as many others serve as the app should have.
   const superfluous = [...nodes.filter(({ presence }) => presence === "leaving"), ...remaining.slice(replicas)];
   const lasting = serving.filter(({ id }) => !superfluous.some((each) => each.id === id));
-  const deleted = lasting.length >= replicas ? superfluous.map(({ id }) => id) : [];
+  const ending = lasting.length >= replicas ? superfluous : [];
+  const isEnding = ({ id }: ObservedNode) => ending.some((each) => each.id === id);
+  const deleted = ending.filter((node) => isDrained(node, hosting.delivery)).map(({ id }) => id);
+  // Clients are refused before a machine is drained: it is stopped in a round after the one that removes its route.
+  const drainedIds = ending.map(({ id }) => id).filter((id) => !deleted.includes(id) && !hosting.readyIds.includes(id));
+  const active = remaining.filter((node) => !isEnding(node));
   const nodeIds = [
     ...nodes.filter(({ id, presence }) => presence !== "absent" && !deleted.includes(id)).map(({ id }) => id),
     ...created,
   ];
 
-  const reports = [...remaining.map(({ report }) => report), ...created.map(() => undefined)];
-  const isReady = created.length === 0 && remaining.length > 0 && remaining.every(({ hasSession }) => hasSession);
+  const reports = [...active.map(({ report }) => report), ...created.map(() => undefined)];
+  const isReady = created.length === 0 && active.length > 0 && active.every(({ hasSession }) => hasSession);
   // A release that was switched to has been ready on all machines: each of them serves it once it can.
   const isSwitched = hosting.servingId !== null && hosting.delivery?.servingReleaseId === deploymentId;
   const failed: DeploymentResult | undefined =
@@ -107,15 +112,19 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
     nodeIds,
     // Clients are refused before the machines stop.
     readyIds: nodeIds.filter((id) => {
-      if (isOff) return false;
       const node = nodes.find((each) => each.id === id);
+      if (isOff || (node !== undefined && isEnding(node))) return false;
       // A machine that starts again reports the release that it will serve.
       if (isStarting && node?.isHealthy !== true) return false;
       const report = node?.report;
       return report === undefined ? hosting.readyIds.includes(id) : (report.app?.servingReleaseId ?? "") !== "";
     }),
     isPublished,
-    delivery: completeDelivery(hosting.delivery, delivered.delivery, { targets: facts.endpoints, isStopped: isOff }),
+    delivery: completeDelivery(hosting.delivery, delivered.delivery, {
+      targets: facts.endpoints,
+      isStopped: isOff,
+      drainedIds,
+    }),
     unhealthySince,
     ...(result?.kind === "serves" && { servingId: deploymentId, failedId: null }),
     ...(result?.kind === "failed" && { failedId: deploymentId }),
@@ -125,7 +134,7 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
     isOff &&
     remaining.every((node) => generation === undefined || (node.isStopped && node.report?.generation === generation));
   const isServed =
-    isReady && !isOff && remaining.every((node) => node.isHealthy && servesOn(node.report, changed.servingId ?? ""));
+    isReady && !isOff && active.every((node) => node.isHealthy && servesOn(node.report, changed.servingId ?? ""));
   const event = eventOf(changed, { isReady, isHealthy, isOff, isStopped, isServed, result, now });
   const row = event && next(hostingLifecycle, hosting.state, event);
   const state = row?.[2] ?? hosting.state;
@@ -143,6 +152,13 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
     event: row && event,
     effect: row?.[3] ?? "none",
   };
+}
+
+/** True for a machine that has no requests: one that is lost, that never served, or that has stopped as delivered. */
+function isDrained({ id, hasSession, isStopped, report }: ObservedNode, delivery: Delivery | null): boolean {
+  if (!hasSession || report === undefined || (report.app?.servingReleaseId ?? "") === "") return true;
+  const isDelivered = delivery?.isStopped === true || delivery?.drainedIds?.includes(id) === true;
+  return isStopped && isDelivered && report.generation === delivery?.generation;
 }
 
 function servesOn(report: NodeReport | undefined, deploymentId: string): boolean {
