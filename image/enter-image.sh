@@ -2,10 +2,11 @@
 # Runs a program of a node image as another user, on the host's network. Called by `inImage` in new mount and PID
 # namespaces (without root in a user namespace too), as their root.
 #
-#   enter-image.sh root|user IMAGE UID [--bind PATH]... -- PROGRAM ARGUMENT...
+#   enter-image.sh root|user IMAGE UID [--low-ports] [--bind PATH]... -- PROGRAM ARGUMENT...
 #
 # The program's root has the image's /usr and /etc, read-only, an empty /tmp, and each PATH at its host path. The program
-# becomes PID 1 of its namespace, so that all its processes end with it.
+# becomes PID 1 of its namespace, so that all its processes end with it. With --low-ports it may listen on ports below
+# 1024, if the invoker is root.
 set -eu
 umask 022
 invoker=$1 image=$2 uid=$3
@@ -32,6 +33,11 @@ mount -t tmpfs -o mode=1777 tmpfs dev/shm
 { cat "$image/etc/passwd"; echo "holdfast:x:$uid:$uid::/tmp:/bin/sh"; } > run/passwd
 mount --bind run/passwd etc/passwd
 
+capabilities=
+if [ "$1" = --low-ports ]; then
+  capabilities="--inh-caps=-all,+net_bind_service --ambient-caps=-all,+net_bind_service --bounding-set=-all,+net_bind_service"
+  shift
+fi
 while [ "$1" = --bind ]; do
   mkdir -p "./$2"
   mount --bind "$2" "./$2"
@@ -46,7 +52,7 @@ cd /
 
 # A change of user clears the parent-death signal, so setpriv sets it again: with `unshare`, the program is killed too.
 if [ "$invoker" = root ]; then
-  exec /usr/bin/setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --pdeathsig KILL "$@"
+  exec /usr/bin/setpriv --reuid "$uid" --regid "$uid" --clear-groups $capabilities --no-new-privs --pdeathsig KILL "$@"
 fi
 # Engines refuse to run as root: a second user namespace maps this user to another id.
 exec unshare --user --map-user="$uid" --map-group="$uid" /usr/bin/setpriv --no-new-privs --pdeathsig KILL "$@"

@@ -11,10 +11,10 @@ const run = promisify(execFile);
 const asRoot = process.getuid?.() === 0;
 const uid = 65_533;
 
-async function inside(script: string, binds: string[] = []): Promise<string> {
+async function inside(script: string, binds: string[] = [], lowPorts = false): Promise<string> {
   const image = findImage(imagesDirectory(process.env), "trixie");
   if (image === undefined) throw new Error("no image: run holdfast images make");
-  const launch = inImage(image.root, { argv: ["sh", "-c", script], uid, binds, asRoot });
+  const launch = inImage(image.root, { argv: ["sh", "-c", script], uid, binds, asRoot, lowPorts });
   return (await run(launch.command, launch.args, { cwd: "/" })).stdout.trim();
 }
 
@@ -31,4 +31,10 @@ test("a bound directory is where the host has it, and what is written there stay
 
 test("the image cannot be changed from inside", async () => {
   expect(await inside("touch /usr/mark /etc/mark 2>/dev/null || echo refused")).toBe("refused");
+});
+
+test.runIf(asRoot)("a program has no capability, or the one for ports below 1024 alone", async () => {
+  const effective = "sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status";
+  expect(await inside(effective)).toBe("0000000000000000");
+  expect(await inside(effective, [], true)).toBe("0000000000000400");
 });

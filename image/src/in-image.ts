@@ -16,6 +16,8 @@ export interface LaunchOptions {
   readonly binds: readonly string[];
   /** True if this process is root. */
   readonly asRoot: boolean;
+  /** True: the program may listen on ports below 1024, which needs root; absent: false. */
+  readonly lowPorts?: boolean;
 }
 
 const script = join(import.meta.dirname, "..", "enter-image.sh");
@@ -39,6 +41,7 @@ export function inImage(imageRoot: string, options: LaunchOptions): Launch {
     invoker,
     imageRoot,
     String(options.uid),
+    ...(options.lowPorts === true ? ["--low-ports"] : []),
     ...binds,
     "--",
     ...options.argv,

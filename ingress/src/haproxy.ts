@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, chown, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { recipeOf } from "@holdfast/image/catalog.ts";
@@ -79,6 +80,7 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
   const certificateFile = join(directory, "server.pem");
   const { hostsFile, certificates } = haproxyFilesBelow(directory, deps.hostKey);
   const sockets = join(directory, "sockets");
+  const lowPorts = [...deps.listen, ...deps.redirectListen].some((each) => endpointOf(each).port < 1_024);
   let running: Running | undefined;
   let started = 0;
 
@@ -124,7 +126,13 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
     const socket = join(sockets, `${started}.sock`);
     await writeFiles(table, certificate, socket);
     const argv = [executable, "-db", "-f", configFile];
-    const { command, args } = inImage(await imageRoot(), { argv, uid, binds: [directory], asRoot });
+    const { command, args } = inImage(await imageRoot(), {
+      argv,
+      uid,
+      binds: [directory],
+      asRoot,
+      lowPorts,
+    });
     const env = { PATH: deps.environment["PATH"] };
     const child = spawn(command, args, { cwd: "/", env, stdio: ["ignore", "inherit", "inherit"], detached: true });
     const end = Promise.withResolvers<void>();

@@ -35,6 +35,9 @@ import type { HostCertificate, Route } from "./route-table.ts";
 
 // The real HAProxy before servers of the test, which stand for the machines of apps.
 
+/** An address of this test, whose port 80 is free. */
+const redirectAddress = "127.92.7.1";
+
 const skipped = asRoot
   ? await requireRecipes(import.meta.filename, "apps")
   : "needs root: another user for the program";
@@ -54,7 +57,6 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   let authority: TestAuthority;
   let directory: string;
   let port: number;
-  let redirectPort: number;
   let certificate: Certificate;
   let haproxy: Haproxy;
   let ingress: Ingress;
@@ -65,13 +67,13 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     directory = mkdtempSync(join(tmpdir(), "holdfast-ingress-"));
     const below = join(directory, "haproxy");
     mkdirSync(below);
-    [port, redirectPort] = (await freePorts(2)) as [number, number];
+    [port] = (await freePorts(1)) as [number];
     authority = await createTestAuthority();
     const made = await createTestCertificate();
     certificate = { key: made.key, certificate: made.cert };
     haproxy = createHaproxy({
       listen: [`127.0.0.1:${port}`],
-      redirectListen: [`127.0.0.1:${redirectPort}`],
+      redirectListen: [`${redirectAddress}:80`],
       connections: 200,
       directory: below,
       hostKey: hostKey.privateKey,
@@ -189,7 +191,7 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   });
 
   test("requests without TLS are redirected to the same path", async () => {
-    const call = requestHttp({ host: "127.0.0.1", port: redirectPort, path: "/a?b=c", headers: { host: "shop.test" } });
+    const call = requestHttp({ host: redirectAddress, path: "/a?b=c", headers: { host: "shop.test" } });
     call.end();
     const [response] = (await once(call, "response")) as [IncomingMessage];
     response.resume();
