@@ -20,6 +20,7 @@ import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { startTestDnsServer, type TestDnsServer } from "@holdfast/testing/network/dns-zone.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { asRoot, programDirectory } from "@holdfast/testing/platform/platform-software.ts";
 import { createServices, expectStatus } from "@holdfast/testing/platform/services.ts";
 import { type AppImages, createAppImages } from "@holdfast/testing/servers/app-images.ts";
@@ -347,6 +348,37 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     await Promise.all(clients);
     expect(outcomes.filter((outcome) => outcome !== "first")).toEqual([]);
     await waitUntil("the other machine is deleted", async () => (await machines()).length === 1, { withinMs });
+  }, 300_000);
+
+  test("a stop, a start and changes of scale complete while controllers are killed", async () => {
+    const killControllers = () => {
+      for (const controller of platform.processes().controllers) killImmediately(controller);
+    };
+    /** Ends controllers once the operation is accepted, and those after them once they have it. */
+    async function endedWithKills({ operation: requested }: App): Promise<string> {
+      killControllers();
+      const found = async () => {
+        const response = await platform.rest.get<Operation>(`/operations/${requested?.id}`).catch(() => undefined);
+        return response?.status === 200 ? response.json : undefined;
+      };
+      await waitUntil("the next controllers have the operation", found, { withinMs, everyMs: 100 });
+      killControllers();
+      const isOver = async () => {
+        const next = await found();
+        return next !== undefined && next.finished_at !== null ? next : undefined;
+      };
+      return (await waitUntil("the operation has ended", isOver, { withinMs, everyMs: 250 })).status;
+    }
+    const scale = async (replicas: number) =>
+      expectStatus(await platform.rest.patch<App>(`/app-services/${id}`, { replicas }), 202).json;
+    expect(await endedWithKills(await post("stop"))).toBe("completed");
+    expect(await endedWithKills(await post("start"))).toBe("completed");
+    expect(await endedWithKills(await scale(2))).toBe("completed");
+    expect(await endedWithKills(await scale(1))).toBe("completed");
+    expect(await get()).toMatchObject({ status: "Running", operation: null });
+    const isServed = () => answerOf({ url }).catch(() => undefined);
+    expect(await waitUntil("the ingress serves it", isServed, { withinMs })).toMatchObject({ note: "image 1" });
+    await waitUntil("one machine remains", async () => (await machines()).length === 1, { withinMs });
   }, 300_000);
 
   test("an attached database is reached by its URL, as a user of the app that owns nothing", async () => {

@@ -71,8 +71,8 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
   async function stopAll(): Promise<void> {
     status.setState("stopping");
     status.removeChecks();
-    const { drainSeconds = 0 } = slots[slots.serving ?? "a"]?.release ?? {};
-    await front.stop(drainSeconds * 1_000);
+    const serving = slots.serving && slots[slots.serving];
+    await front.stop((serving?.release.drainSeconds ?? 0) * 1_000);
     await Promise.all(slotNames.map((name) => containers.stop(name)));
     await relay.stop();
     status.setState("stopped");
