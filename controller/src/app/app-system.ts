@@ -24,6 +24,7 @@ import { type AppObject, appKind } from "./app/app.ts";
 import { createAppAccess } from "./app/app-access.ts";
 import { createAppApi } from "./app/app-api.ts";
 import { attachedApps, endAttachment } from "./app/attachments.ts";
+import { createDomainChecks } from "./app/domain-checks.ts";
 import { createTxtLookup } from "./app/domain-record.ts";
 import { appSchemaRules } from "./app-schema-rules.ts";
 import { authKind, isEnabled, isIssuerHost } from "./auth/auth.ts";
@@ -168,6 +169,8 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
     return auth !== undefined && isEnabled(auth) && auth.spec.attachmentId === attachmentId;
   };
   const isIssuer = (appId: string, domainName: string) => isIssuerHost(auths.get(appId)?.object, domainName);
+  const lookUpTxt = createTxtLookup(domainResolvers);
+  const isPaused = () => kernel.automationPauses.list("deletion").length > 0;
   const isRunning = (id: string) =>
     services.get(id)?.object.status.state === "Running" || apps.get(id)?.object.status.hosting?.state === "Running";
   const appResources = createAppKind({
@@ -198,7 +201,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
         keys,
         isInUse,
         isIssuer,
-        lookUpTxt: createTxtLookup(domainResolvers),
+        lookUpTxt,
         removeRest,
       }),
       createDeploymentApi({
@@ -225,6 +228,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
       }),
       createAuthRequestWork(all),
       createHostingWork({ ...hosting, removeRest }),
+      createDomainChecks({ ...all, lookUpTxt, isIssuer, isPaused }),
     ],
   };
 }

@@ -58,6 +58,10 @@ export interface DomainSpec {
   readonly createdAt: number;
   /** Time of verification in milliseconds since 1970; null until the record was found. */
   readonly verifiedAt: number | null;
+  /** Time of the last check of the record after the verification; absent before the first one. */
+  readonly checkedAt?: number;
+  /** Time of the first check that did not find the record; absent while it is found. */
+  readonly missingSince?: number;
 }
 
 /** Maximum numbers of attachments and domains of an app. */
