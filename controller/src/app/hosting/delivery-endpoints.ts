@@ -13,8 +13,8 @@ interface DeliveredState {
 
 /**
  * The delivery with these endpoints, for machines that run, are drained or are stopped. It has another generation if it
- * differs from the one before. Endpoints that find no relay are left out: private names come first, since variables have
- * those.
+ * differs from the one before. Endpoints that find no relay are left out: private names come first, since variables
+ * have those.
  */
 export function completeDelivery(
   before: Delivery | null,
