@@ -14,6 +14,16 @@ export interface GoProgram {
   readonly package: string;
   /** Modules that its go.mod replaces by paths of the same repository: the replacements are dropped. */
   readonly dropReplaces?: readonly string[];
+  /** Changes of its source, in this order. */
+  readonly edits?: readonly SourceEdit[];
+}
+
+/** A change of a source file: a text that is in the file exactly once, and the text in its place. */
+export interface SourceEdit {
+  /** Path in the module. */
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
 }
 
 /** A program that is built from a Go module, in a tool tree outside of the image. `path` is the program's path. */

@@ -1,5 +1,8 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseModules } from "./go-program.ts";
+import { editSource, parseModules } from "./go-program.ts";
 
 const output = `/build/gosh: go1.26.8
 \tpath\tmvdan.cc/sh/v3/cmd/gosh
@@ -19,4 +22,19 @@ test("a program has its modules and the standard library; a replacement counts f
     { name: "golang.org/x/term", version: "v0.25.0", sum: "h1:term=" },
   ]);
   expect(parseModules("not a Go program")).toEqual([]);
+});
+
+test("a source is edited where a text is once, and a changed file says so", async () => {
+  const source = mkdtempSync(join(tmpdir(), "holdfast-source-"));
+  const read = () => readFileSync(join(source, "a.go"), "utf8");
+  try {
+    writeFileSync(join(source, "a.go"), "package a\nvar one = 1\nvar two = 1\n");
+    const edit = (before: string, after: string) => editSource(source, [{ file: "a.go", before, after }]);
+    await edit("one = 1", "one = $1");
+    expect(read()).toBe("// This file was changed for Holdfast.\npackage a\nvar one = $1\nvar two = 1\n");
+    await expect(edit("var", "const")).rejects.toThrow("a.go has this text 2 times instead of once: var");
+    await expect(edit("three", "3")).rejects.toThrow("0 times");
+  } finally {
+    rmSync(source, { recursive: true });
+  }
 });

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { mkdir, rename, utimes } from "node:fs/promises";
+import { mkdir, readFile, rename, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
-import type { GoModule, GoProgram } from "./artifact.ts";
+import type { GoModule, GoProgram, SourceEdit } from "./artifact.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { hostSettings, openToolTree, toolDigest, type ToolOptions, type ToolTree } from "./tool-tree.ts";
 import { inWorkDirectory } from "./work-directory.ts";
@@ -46,7 +46,7 @@ export function goProgramDirectory(program: GoProgram, imagesDir: string): strin
 }
 
 async function build(
-  { module, version, sum, package: target, dropReplaces = [] }: GoProgram,
+  { module, version, sum, package: target, dropReplaces = [], edits = [] }: GoProgram,
   tools: ToolTree,
   work: string,
   signal: AbortSignal | undefined,
@@ -68,14 +68,16 @@ async function build(
     };
     if (download.Sum !== sum)
       throw new Error(`the Go module ${module} ${version} has the sum ${download.Sum} instead of ${sum}`);
-    if (dropReplaces.length === 0) {
+    if (dropReplaces.length === 0 && edits.length === 0) {
       await run("go", "install", `${target}@${version}`);
       return;
     }
     // `go install` of a version refuses a go.mod with replacements; a copy of the module without them is built instead.
     const source = join(work, "source");
     await run("cp", "-r", "--no-preserve=mode", download.Dir ?? "", source);
-    await run("go", "-C", source, "mod", "edit", ...dropReplaces.map((each) => `-dropreplace=${each}`));
+    await editSource(source, edits);
+    if (dropReplaces.length > 0)
+      await run("go", "-C", source, "mod", "edit", ...dropReplaces.map((each) => `-dropreplace=${each}`));
     await run("go", "-C", source, "install", "-mod=mod", `.${target.slice(module.length)}`);
   } catch (error) {
     signal?.throwIfAborted();
@@ -83,6 +85,24 @@ async function build(
     throw new ImageImpossible(`${module} ${version} could not be built: ${why.slice(0, 2_000)}`, { cause: error });
   }
 }
+
+/** Makes the changes in the copy of a module. Throws if the text of one is not in its file exactly once. */
+export async function editSource(source: string, edits: readonly SourceEdit[]): Promise<void> {
+  for (const { file, before, after } of edits) {
+    const path = join(source, file);
+    const parts = (await readFile(path, "utf8")).split(before);
+    if (parts.length !== 2)
+      throw new Error(`${file} has this text ${parts.length - 1} times instead of once: ${before.slice(0, 200)}`);
+    await writeFile(path, parts.join(after));
+  }
+  for (const file of new Set(edits.map((edit) => edit.file))) {
+    const path = join(source, file);
+    await writeFile(path, `${editedNotice}${await readFile(path, "utf8")}`);
+  }
+}
+
+/** The licenses of sources ask for a notice in changed files. */
+const editedNotice = "// This file was changed for Holdfast.\n";
 
 /** The modules inside a built program, the standard library among them. `work` has a copy of the program. */
 export async function modulesOf(name: string, work: string, options: ToolOptions): Promise<GoModule[]> {

@@ -1,5 +1,6 @@
 import type { GoProgram } from "../artifact.ts";
 import { basePackages, type Recipe } from "../recipe.ts";
+import { versitygwEdits } from "./versitygw-edits.ts";
 
 /** S3 server on a file system. Tests also use it as an object store of other makers. */
 export const versitygw = {
@@ -7,6 +8,7 @@ export const versitygw = {
   version: "v1.8.0",
   sum: "h1:au+wI+aybno/STsQiSm35Uu6Q6iK5MWReQxgO6SEMFc=",
   package: "github.com/versity/versitygw/cmd/versitygw",
+  edits: versitygwEdits,
 } as const satisfies GoProgram;
 
 /** Machines of files services: the S3 server, and HAProxy in front of it. */

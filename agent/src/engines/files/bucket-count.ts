@@ -2,7 +2,7 @@ import { lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { Instance } from "../engine-driver.ts";
-import { bucketDirectory } from "./layout.ts";
+import { bucketDirectory, temporaryDirectory } from "./layout.ts";
 
 export interface CountedBucket {
   readonly objects: number;
@@ -18,8 +18,6 @@ export interface BucketCount {
 const everyMs = 60_000;
 /** A count may take this share of the time. */
 const share = 0.05;
-/** Directory of the server's temporary files and of parts of uploads. */
-const temporary = ".sgwtmp";
 
 export function createBucketCount(now: () => number): BucketCount {
   let counted: CountedBucket | undefined;
@@ -47,7 +45,7 @@ export function createBucketCount(now: () => number): BucketCount {
 
 async function add(directory: string, found: { objects: number; bytes: number }): Promise<void> {
   for await (const entry of await opendir(directory)) {
-    if (entry.name === temporary) continue;
+    if (entry.name === temporaryDirectory) continue;
     const path = join(directory, entry.name);
     try {
       if (entry.isDirectory()) await add(path, found);

@@ -4,7 +4,7 @@ import { listenersOf } from "../addresses.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import type { Front } from "../front/front.ts";
-import { certificateFile, frontProgram, keyFile, listenerSocket, serverSocket } from "./layout.ts";
+import { certificateFile, frontProgram, hostPrefix, keyFile, listenerSocket, serverSocket } from "./layout.ts";
 
 /** Methods of requests that need space, while writes are blocked; otherwise empty. */
 const blockedList = "blocked.lst";
@@ -33,7 +33,7 @@ export function frontOf(instance: Instance): Front<"writers" | "readers"> {
     keyFile: keyFile(instance),
     vcpu: spec.vcpu,
     connectionLimit: clients,
-    idleComment: "An upload or a download may pause.",
+    idleComment: "The frontend has a shorter limit for clients.",
     listeners: [
       {
         name: "listener",
@@ -57,10 +57,11 @@ export function frontOf(instance: Instance): Front<"writers" | "readers"> {
 
 function rulesOf({ spec, paths }: Instance): string[] {
   const bucket = `/${spec.bucket}`;
-  // Requests with the bucket in the host name have only the key in the path.
-  const byHost = `{ req.hdr(host),field(1,:) -m str ${spec.bucket}.${spec.bucketDomain} }`;
+  // Requests with the bucket in the host name have only the key in the path. In these hosts the server finds it.
+  const byHost = `{ req.hdr(host) -m beg ${hostPrefix(spec)} }`;
   const blocked = `{ method -m str -f ${join(paths.config, blockedList)} }`;
-  const deletesMany = "{ query -m reg (^|&)delete(=|&|$) }";
+  // The completion of an upload needs no space: the object shares the blocks of its parts.
+  const needsNoSpace = "{ query -m reg (^|&)(delete|uploadId)(=|&|$) }";
   const ofReaders = [
     `{ req.hdr(authorization) -m sub Credential=${filesKeyPrefixes.readonly} }`,
     `{ url_param(X-Amz-Credential) -m beg ${filesKeyPrefixes.readonly} }`,
@@ -102,7 +103,7 @@ function rulesOf({ spec, paths }: Instance): string[] {
     ),
     ...refusal(
       [507, "InsufficientStorage", "The disk is nearly full. Delete objects, or expand the storage."],
-      [`${blocked} !${deletesMany}`],
+      [`${blocked} !{ method POST }`, `${blocked} !${needsNoSpace}`],
     ),
     ...refusal(
       [403, "AccessDenied", oneBucket],
@@ -117,12 +118,13 @@ function rulesOf({ spec, paths }: Instance): string[] {
 
 /**
  * A rule for each condition, with status, code and message of the error in S3's XML. The connection ends with it: a
- * client that waits for `100 Continue` sends no body, so that its next request would be taken for the body.
+ * client that waits for `100 Continue` sends no body, so that its next request would be taken for the body. Pages of
+ * any origin may read it, as the bucket's settings of CORS permit for the server's responses.
  */
 function refusal([status, code, message]: [number, string, string], conditions: readonly string[]): string[] {
   const body = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
   return conditions.map(
     (condition) =>
-      `http-request return status ${status} content-type application/xml string '${body}' hdr connection close if ${condition}`,
+      `http-request return status ${status} content-type application/xml string '${body}' hdr connection close hdr access-control-allow-origin * if ${condition}`,
   );
 }

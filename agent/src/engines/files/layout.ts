@@ -8,6 +8,8 @@ export const rootDirectory = ({ paths }: DataPath): string => join(paths.data, "
 /** The only bucket. */
 export const bucketDirectory = (instance: Pick<Instance, "paths" | "spec">): string =>
   join(rootDirectory(instance), instance.spec.bucket);
+/** Directory in the bucket with the server's temporary files and parts of uploads. */
+export const temporaryDirectory = ".sgwtmp";
 /** File that the agent writes to find out whether the disk accepts writes. */
 export const probeFile = (instance: DataPath): string => join(rootDirectory(instance), ".probe");
 
@@ -23,6 +25,12 @@ export const serverSocket = ({ paths }: Pick<Instance, "paths">, server: Server)
 export const adminSocket = ({ paths }: Pick<Instance, "paths">, server: Server): string =>
   join(paths.run, `${server}-admin.sock`);
 export const listenerSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "listener.sock");
+
+/**
+ * Prefix of the host in requests that have the bucket in the host name: the service's public and private host names
+ * both begin with the name of the bucket.
+ */
+export const hostPrefix = ({ bucket }: Pick<Instance["spec"], "bucket">): string => `${bucket}.${bucket}`;
 
 export const serverProgram = (software: string): string => `${software}/local/bin/versitygw`;
 export const frontProgram = (software: string): string => `${software}/sbin/haproxy`;

@@ -61,15 +61,15 @@ test("the front forwards requests to two servers, and changes the blocked method
   expect(open.get("allowed.lst")).toBe("10.0.0.0/8\n");
 });
 
-test("both servers and the front know the host name of the bucket, if it has one", () => {
-  const named: Instance = { ...instance, spec: { ...instance.spec, bucketDomain: "media.test" } };
+test("both servers and the front know the host names of the bucket, the public one and the private one", () => {
+  const named: Instance = { ...instance, spec: { ...instance.spec, bucketDomain: "media-x7k2p9qa.local.test" } };
   for (const server of ["writers", "readers"] as const) {
-    expect(serverCommand(named, server).argv.join(" ")).toContain(" --virtual-domain media.test ");
+    expect(serverCommand(named, server).argv.join(" ")).toContain(" --virtual-domain media-x7k2p9qa ");
     expect(serverCommand(instance, server).argv).not.toContain("--virtual-domain");
   }
   const rules = frontFiles(frontOf(named)).find(({ name }) => name === "listener.cfg")?.content;
   expect(rules).toContain(
-    "if { method DELETE } { path / } { req.hdr(host),field(1,:) -m str media-x7k2p9qa.media.test } !{ query ",
+    "if { method DELETE } { path / } { req.hdr(host) -m beg media-x7k2p9qa.media-x7k2p9qa } !{ query ",
   );
 });
 
@@ -89,6 +89,24 @@ test("the front answers the creation of the bucket for writers' keys alone, befo
   const creations = rules?.split("\n").filter((line) => line.includes("BucketAlreadyOwnedByYou")) ?? [];
   expect(creations.length).toBe(4);
   for (const line of creations) expect(line).toMatch(/ return status 409 .* if { method PUT } { path .*HFRW }$/);
+});
+
+test("a full disk refuses requests that need space, and neither deletions of objects nor completions of uploads", () => {
+  const rules = frontFiles(frontOf(instance)).find(({ name }) => name === "listener.cfg")?.content;
+  const refusals = rules?.split("\n").filter((line) => line.includes("InsufficientStorage")) ?? [];
+  expect(refusals.map((line) => line.slice(line.indexOf(" if ")))).toEqual([
+    " if { method -m str -f /config/blocked.lst } !{ method POST }",
+    " if { method -m str -f /config/blocked.lst } !{ query -m reg (^|&)(delete|uploadId)(=|&|$) }",
+  ]);
+});
+
+test("the front ends connections of silent clients, and pages read its refusals", () => {
+  const rules = frontFiles(frontOf(instance)).find(({ name }) => name === "listener.cfg")?.content ?? "";
+  expect(rules).toContain(
+    "  mode http\n  timeout http-request 30s\n  timeout http-keep-alive 60s\n  timeout client 60s\n",
+  );
+  const refusals = rules.split("\n").filter((line) => line.includes("http-request return"));
+  expect(refusals.filter((line) => !line.includes(" hdr access-control-allow-origin * "))).toEqual([]);
 });
 
 test("the front's statistics are read by column", () => {

@@ -51,11 +51,14 @@ ${listeners.map((listener) => frontendOf(front, listener)).join("")}${Object.ent
   .join("")}`;
 }
 
+// A client that neither sends nor receives for a minute has lost its network, and would take a connection of the limit.
+const httpTimeouts = ["timeout http-request 30s", "timeout http-keep-alive 60s", "timeout client 60s"];
+
 function frontendOf(front: Front, listener: FrontListener): string {
   const { name, addresses, forwardedSocket, allows, connectionLimit, backend } = listener;
   const tls = tlsOptions(front, listener);
   return linesOf(`frontend ${name}`, [
-    ...(httpOf(listener) === undefined ? [] : ["mode http", "timeout http-request 30s", "timeout http-keep-alive 60s"]),
+    ...(httpOf(listener) === undefined ? [] : ["mode http", ...httpTimeouts]),
     ...(connectionLimit === undefined ? [] : [`maxconn ${connectionLimit}`]),
     ...addresses.map((address) => `bind ${endpointOf(address)}${tls}${takesClientAddress(listener) ? proxied : ""}`),
     ...(forwardedSocket === undefined ? [] : [`bind unix@${forwardedSocket} mode 600${tls}${proxied}`]),

@@ -1,0 +1,273 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { type IncomingHttpHeaders, request } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { filesRegion } from "@holdfast/common/engine-catalog/files.ts";
+import { signUrl } from "@holdfast/common/objects/signed-url.ts";
+import { EngineUserSchema, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { s3Programs } from "@holdfast/testing/servers/s3-program.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Instance } from "../engine-driver.ts";
+import { bootstrap } from "./bootstrap.ts";
+import { keyFiles } from "./driver.ts";
+import { bucketDirectory, serverSocket, temporaryDirectory } from "./layout.ts";
+import { requestHealth } from "./observe.ts";
+import { serverCommand } from "./server.ts";
+
+// The real server by the command of the driver, without its front. No test leaves an unfinished upload to the next one.
+
+const program = (await s3Programs()).find(({ name }) => name === "versitygw")?.path ?? "";
+interface Answer {
+  readonly status: number | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+const key = { id: "HFRWTEST", secret: "secret", region: filesRegion };
+
+describe.skipIf(program === "")("the server for writers", () => {
+  let directory: string;
+  let instance: Instance;
+  let server: ChildProcess;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), "holdfast-files-server-"));
+    const path = (name: string) => join(directory, name);
+    for (const name of ["data", "config", "run", "software/local/bin"]) mkdirSync(path(name), { recursive: true });
+    symlinkSync(program, path("software/local/bin/versitygw"));
+    const users = [create(EngineUserSchema, { username: key.id, role: "readwrite", verifier: key.secret })];
+    instance = {
+      spec: create(InstanceSpecSchema, { bucket: "media", bucketDomain: "media.test", users }),
+      paths: {
+        data: path("data"),
+        config: path("config"),
+        tls: "",
+        run: path("run"),
+        software: path("software"),
+        log: "",
+      },
+    };
+    for (const { name, content } of keyFiles(instance)) {
+      mkdirSync(dirname(join(directory, "config", name)), { recursive: true });
+      writeFileSync(join(directory, "config", name), content);
+    }
+    await bootstrap(instance);
+    await start();
+  });
+  afterAll(async () => {
+    await kill();
+    rmSync(directory, { recursive: true });
+  });
+
+  async function start(): Promise<void> {
+    const { argv, env, cwd } = serverCommand(instance, "writers");
+    const [command = "", ...args] = argv;
+    server = spawn(command, args, { cwd, env: { ...env, PATH: process.env["PATH"] }, stdio: "ignore" });
+    await waitUntil("the server responds", () =>
+      requestHealth(instance, "writers", AbortSignal.timeout(5_000)).then(
+        () => true,
+        () => false,
+      ),
+    );
+  }
+
+  async function kill(): Promise<void> {
+    const ended = once(server, "exit");
+    server.kill("SIGKILL");
+    await ended;
+    rmSync(serverSocket(instance, "writers"), { force: true });
+  }
+
+  interface Sent {
+    readonly body?: string;
+    readonly host?: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    /** Length that the request announces; its client disconnects after a shorter body. */
+    readonly announced?: number;
+  }
+
+  /** Status, headers and body of a request with a signed URL. */
+  async function send(
+    method: string,
+    path: string,
+    { body = "", host = "localhost", headers = {}, announced }: Sent = {},
+  ) {
+    const signed = new URL(await signUrl({ method, url: `http://${host}${path}`, headers }, key, 60, new Date()));
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const call = request(
+      {
+        socketPath: serverSocket(instance, "writers"),
+        method,
+        // URL would remove segments such as `..` from the path.
+        path: path.split("?")[0] + signed.search,
+        headers: { host, "content-length": announced ?? Buffer.byteLength(body), ...headers },
+      },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => {
+          text += part;
+        });
+        response.once("end", () => resolve({ status: response.statusCode, headers: response.headers, text }));
+      },
+    );
+    call.once("error", reject);
+    if (announced === undefined) call.end(body);
+    else call.write(body, () => call.socket?.end());
+    return promise;
+  }
+
+  const first = (pattern: RegExp, text: string) => pattern.exec(text)?.[1] ?? "";
+
+  /** Creates an upload of one part; resolves with the path of the upload and the body of its completion. */
+  async function upload(object: string, body = "content") {
+    const id = first(/<UploadId>(.*)<\/UploadId>/, (await send("POST", `${object}?uploads=`)).text);
+    const path = `${object}?uploadId=${id}`;
+    await send("PUT", `${object}?partNumber=1&uploadId=${id}`, { body });
+    const tag = first(/<ETag>(.*)<\/ETag>/, (await send("GET", path)).text);
+    const part = `<Part><PartNumber>1</PartNumber><ETag>${tag}</ETag></Part>`;
+    const [directory = ""] = globSync(join(bucketDirectory(instance), temporaryDirectory, "multipart", "*", id));
+    return { id, path, directory, complete: `<CompleteMultipartUpload>${part}</CompleteMultipartUpload>` };
+  }
+
+  test("completes an upload in parts after a kill during its completion", async () => {
+    const { id, path, directory, complete } = await upload("/media/large");
+    // As the server names the directory for the time of the completion.
+    renameSync(directory, `${directory}.0123-1.inprogress`);
+    await kill();
+    await start();
+    expect((await send("GET", "/media?uploads=")).text).toContain(`<UploadId>${id}</UploadId>`);
+    expect(await send("POST", path, { body: complete })).toMatchObject({ status: 200 });
+    expect(await send("GET", "/media/large")).toMatchObject({ status: 200, text: "content" });
+  });
+
+  test("does not acknowledge a completion while another one is in progress, and does after it", async () => {
+    const { path, directory, complete } = await upload("/media/large");
+    const tag = createHash("md5").update(createHash("md5").update("content").digest()).digest("hex");
+    renameSync(directory, `${directory}.${tag}-1.inprogress`);
+    expect(await send("POST", path, { body: complete })).toMatchObject({ status: 503 });
+    renameSync(`${directory}.${tag}-1.inprogress`, directory);
+    for (const _ of [1, 2]) expect(await send("POST", path, { body: complete })).toMatchObject({ status: 200 });
+  });
+
+  test("does not acknowledge the completion of an aborted upload for an older object", async () => {
+    await send("PUT", "/media/one", { body: "old" });
+    const { path, complete } = await upload("/media/one");
+    expect(await send("DELETE", path)).toMatchObject({ status: 204 });
+    expect((await send("POST", path, { body: complete })).text).toContain("<Code>NoSuchUpload</Code>");
+  });
+
+  test("keeps the object if a client disconnects while it replaces it", async () => {
+    await send("PUT", "/media/one", { body: "old" });
+    await send("PUT", "/media/one", { body: "half", announced: 1_000 }).catch(() => undefined);
+    expect(await send("GET", "/media/one")).toMatchObject({ status: 200, text: "old" });
+  });
+
+  test("lists unfinished uploads in pages, also while they are aborted", async () => {
+    const [one, two, three] = [await upload("/media/up"), await upload("/media/up"), await upload("/media/up2")];
+    const page = async (keyMarker: string, marker: string) => {
+      const markers = `key-marker=${keyMarker}&upload-id-marker=${marker}`;
+      const { text } = await send("GET", `/media?max-uploads=1&uploads=&${markers}`);
+      return { id: first(/<UploadId>(.*)<\/UploadId>/, text), isLast: text.includes("<IsTruncated>false<") };
+    };
+    expect(await page("", "")).toEqual({ id: one.id, isLast: false });
+    expect(await page("up", one.id)).toEqual({ id: two.id, isLast: false });
+    expect(await page("up", two.id)).toEqual({ id: three.id, isLast: true });
+    await send("DELETE", two.path);
+    expect(await page("up", two.id)).toMatchObject({ id: one.id });
+    await send("DELETE", one.path);
+    expect(await page("up", one.id)).toEqual({ id: three.id, isLast: true });
+    await send("DELETE", three.path);
+  });
+
+  test.each(["a//b", "/a/b", "a/./b", "a/x/../b", "a/%2e%2e/a/b", "a%2f%2fb", ".sgwtmp/x", "a/.sgwtmp", "."])(
+    "refuses the key %s, which would be another one or none",
+    async (name) => {
+      await send("PUT", "/media/a/b", { body: "1" });
+      const refused = { status: 400, text: expect.stringContaining("<Code>InvalidArgument</Code>") };
+      for (const method of ["PUT", "GET", "DELETE"])
+        expect(await send(method, `/media/${name}`, { body: method === "PUT" ? "2" : "" })).toMatchObject(refused);
+      const headers = { "x-amz-copy-source": `/media/${name}` };
+      expect(await send("PUT", "/media/copy", { headers })).toMatchObject({ status: 400 });
+      const body = `<Delete><Object><Key>${decodeURIComponent(name)}</Key></Object></Delete>`;
+      const md5 = createHash("md5").update(body).digest("base64");
+      const { text } = await send("POST", "/media?delete=", { body, headers: { "content-md5": md5 } });
+      expect(text).toContain("<Code>InvalidArgument</Code>");
+      expect(await send("GET", "/media/a/b")).toMatchObject({ status: 200, text: "1" });
+    },
+  );
+
+  test("stores names with dots and a directory's own object", async () => {
+    for (const name of ["a/.b", "a/..b", "a/b..", "...", "dir/"])
+      expect(await send("PUT", `/media/${name}`)).toMatchObject({ status: 200 });
+    expect((await send("GET", "/media?prefix=dir")).text).toContain("<Key>dir/</Key>");
+  });
+
+  test("deletes no object for the name of a directory of others", async () => {
+    await send("PUT", "/media/a/b", { body: "1" });
+    expect(await send("DELETE", "/media/a/")).toMatchObject({ status: 204 });
+    expect(await send("GET", "/media/a/b")).toMatchObject({ status: 200, text: "1" });
+    const { path, complete } = await upload("/media/a");
+    expect((await send("POST", path, { body: complete })).text).toContain("<Code>ExistingObjectIsDirectory</Code>");
+    expect(await send("DELETE", path)).toMatchObject({ status: 204 });
+  });
+
+  test.each([
+    ["aws-chunked", undefined],
+    ["gzip,aws-chunked", "gzip"],
+    ["gzip", "gzip"],
+  ])("stores the content encoding %s without that of the transfer", async (sent, stored) => {
+    await send("PUT", "/media/one", { body: "1", headers: { "content-encoding": sent } });
+    expect((await send("HEAD", "/media/one")).headers["content-encoding"]).toBe(stored);
+  });
+
+  test("creates objects in a directory that concurrent deletions empty", async () => {
+    const rounds = Array.from({ length: 8 }, async (_, client) => {
+      const statuses = [];
+      for (let round = 0; round < 15; round += 1) {
+        const path = `/media/busy/${round % 3}/${client}`;
+        statuses.push((await send("PUT", path, { body: "1" })).status, (await send("DELETE", path)).status);
+      }
+      return statuses;
+    });
+    expect(new Set((await Promise.all(rounds)).flat())).toEqual(new Set([200, 204]));
+  });
+
+  test("removes what requests of a killed server left", async () => {
+    const left = join(bucketDirectory(instance), temporaryDirectory, "0123.456");
+    expect(await send("PUT", "/media/one", { body: "1" })).toMatchObject({ status: 200 });
+    writeFileSync(left, "half");
+    await kill();
+    await start();
+    expect(existsSync(left)).toBe(false);
+    expect(await send("GET", "/media/one")).toMatchObject({ status: 200, text: "1" });
+  });
+
+  test("replaces objects whose names are as long as file names can be", async () => {
+    const name = `/media/long/${"n".repeat(255)}`;
+    for (const body of ["1", "2"]) expect(await send("PUT", name, { body })).toMatchObject({ status: 200 });
+    expect(await send("GET", name)).toMatchObject({ status: 200, text: "2" });
+    expect((await send("PUT", `${name}n`, { body: "1" })).text).toContain("<Code>KeyTooLongError</Code>");
+    expect(readdirSync(join(bucketDirectory(instance), "long"))).toEqual(["n".repeat(255)]);
+  });
+
+  test.each(["media.test", "media.private.test"])("finds the bucket in host names below %s", async (host) => {
+    const bucketHost = `media.${host}`;
+    expect(await send("PUT", "/one", { body: "1", host: bucketHost })).toMatchObject({ status: 200 });
+    expect(await send("GET", "/media/one", { host })).toMatchObject({ status: 200, text: "1" });
+  });
+});
