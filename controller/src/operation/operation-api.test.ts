@@ -29,7 +29,7 @@ function subjectsOf(kind: string, organizationId: string, ids: readonly string[]
 test("operations are listed by their subject, of any kind, for its organization alone", async () => {
   const [service, board, foreign] = [uuidv7(), uuidv7(), uuidv7()];
   const subjects = [
-    subjectsOf("managed-service", "o", [service]),
+    { ...subjectsOf("managed-service", "o", [service]), ownerKindOf: () => "files-service" },
     subjectsOf("board", "o", [board]),
     subjectsOf("note", "another", [foreign]),
   ];
@@ -52,6 +52,12 @@ test("operations are listed by their subject, of any kind, for its organization 
   expect(await listed(service)).toEqual([ofService]);
   expect(await listed(board)).toEqual(ofBoard.toReversed());
   for (const absent of [foreign, uuidv7()]) await expect(listed(absent)).rejects.toThrow("There is no such service");
+
+  expect(await listed(board, testCall({ ownerKind: "board" }))).toEqual(ofBoard.toReversed());
+  await expect(listed(board, testCall({ ownerKind: "easel" }))).rejects.toThrow("There is no such easel");
+  // Operations of one kind may be below the paths of several kinds of owners.
+  expect(await listed(service, testCall({ ownerKind: "files-service" }))).toEqual([ofService]);
+  await expect(listed(service, testCall({ ownerKind: "managed-service" }))).rejects.toThrow("There is no such");
 
   const principal = testCall().principal;
   if (principal === undefined) throw new Error("the call has no caller");

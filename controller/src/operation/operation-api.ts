@@ -20,9 +20,11 @@ export function createOperationApi({ operations, subjects, cursors }: OperationA
   /** The subject with this id, of any kind: ids are unique across kinds. Throws SERVICE_NOT_FOUND. */
   function requireSubject(id: string, call: Call): Subject {
     const organizationId = organizationOf(call);
-    for (const { kind, get } of subjects) {
-      const isOfOrganization = get(id)?.object.metadata.organizationId === organizationId;
-      if (isOfOrganization && matchesOwnerPath(call, kind) && mayTouch(call, kind, id)) return { kind, id };
+    for (const subject of subjects) {
+      const { kind } = subject;
+      if (subject.get(id)?.object.metadata.organizationId !== organizationId) continue;
+      const ownerKind = subject.ownerKindOf?.(id) ?? kind;
+      if (matchesOwnerPath(call, ownerKind) && mayTouch(call, kind, id)) return { kind, id };
     }
     throw new HoldfastError(
       "SERVICE_NOT_FOUND",

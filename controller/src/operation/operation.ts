@@ -31,6 +31,8 @@ export interface SubjectKind {
   readonly kind: string;
   /** The object; undefined if it is deleted. */
   get(id: string): Stored<Resource<unknown, unknown>> | undefined;
+  /** Kind of owner whose paths have the object's operations; the name of this kind by default. */
+  ownerKindOf?(id: string): string;
 }
 
 export const operationSubjects = contributionPoint<SubjectKind>("subjects of operations", { key: ({ kind }) => kind });

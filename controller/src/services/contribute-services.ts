@@ -22,6 +22,7 @@ import { createFilesKeyChanges } from "./files/files-key-changes.ts";
 import { createServiceOwners } from "./machine-owners.ts";
 import { createDatabaseKind, databaseKindName } from "./resource-kind/database-kind.ts";
 import { createFilesKind, filesKindName } from "./resource-kind/files-kind.ts";
+import { ownerKindOf } from "./monitored-services.ts";
 import { managedServiceKind } from "./service/managed-service.ts";
 import { createPrimaryLeaseRules } from "./service/member/primary-replicas/primary.ts";
 import { createServiceAccess, serviceAccessPart } from "./service/service-access.ts";
@@ -56,7 +57,11 @@ export function contributeServices(
   return [
     serviceAccessPart.of(access),
     tokenResources.of({ kind: managedServiceKind.name, scope: "services", objects: services }),
-    operationSubjects.of({ kind: managedServiceKind.name, get: (id) => services.get(id) }),
+    operationSubjects.of({
+      kind: managedServiceKind.name,
+      get: (id) => services.get(id),
+      ownerKindOf: (id) => ownerKindOf(services.get(id)?.object),
+    }),
     ownerKinds.of(...createServiceOwners({ services, drills })),
     networkPolicies.of(createServiceNetworkPolicy({ services, machines })),
     primaryLeaseRulesPart.of(createPrimaryLeaseRules(services)),

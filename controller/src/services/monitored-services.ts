@@ -10,6 +10,11 @@ import { familyOf, type ServiceFamily } from "@holdfast/common/engine-catalog/en
 /** Kind of files services as monitored owners. */
 export const filesServiceKind = "files-service";
 
+/** Kind of owner of a service. */
+export function ownerKindOf(service: ManagedServiceObject | undefined): string {
+  return isOf(service, "files") ? filesServiceKind : managedServiceKind.name;
+}
+
 type Services = Pick<
   Collection<ManagedServiceObject>,
   "get" | "getCurrent" | "values" | "page" | "subscribe" | "ready"
