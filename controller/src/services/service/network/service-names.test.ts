@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
 import { runningService } from "@holdfast/testing/controller/service-object.ts";
 import type { ObservedNode } from "../reconcile/observed-service.ts";
-import { allNamesOf, hostnameOf, namesOf, nodeHostnameOf, serverNamesOf } from "./service-names.ts";
+import { privateNameOf } from "#fleet/zone/dns-record.ts";
+import { allNamesOf, bucketHostOf, hostnameOf, namesOf, nodeHostnameOf, serverNamesOf } from "./service-names.ts";
 
 const longest = "a".repeat(40);
 const hostname = hostnameOf(longest, "abcdefgh", "local", "example.test");
@@ -32,14 +33,22 @@ test("each name resolves to the public address, and its private form to the priv
   for (const name of serverNamesOf(service, node)) expect(names.has(name)).toBe(true);
 });
 
-test("the bucket of a files service has a name below the one of the service, in DNS and in the certificate", () => {
+test("the bucket of a files service has a name below each of the service, in DNS and in the certificate", () => {
   const files = { ...service, spec: { ...service.spec, databaseType: "files", bucketHost: true as const } };
-  const name = `${hostname.split(".")[0]}.${hostname}`;
   const names = namesOf(files, observed("10.77.0.2", "203.0.113.17"));
-  expect(names.find((each) => each.name === name)?.addresses).toEqual(["203.0.113.17"]);
-  expect(names.map((each) => each.name).sort()).toEqual(allNamesOf(files).sort());
-  expect(serverNamesOf(files, node)).toContain(name);
-  expect(allNamesOf(service)).not.toContain(name);
+  const addresses = { [hostname]: "203.0.113.17", [privateNameOf(hostname)]: "10.77.0.2" };
+  for (const [host, address] of Object.entries(addresses)) {
+    const name = `${hostname.split(".")[0]}.${host}`;
+    expect(names.find((each) => each.name === name)?.addresses).toEqual([address]);
+    expect(serverNamesOf(files, node)).toContain(name);
+    expect(allNamesOf(service)).not.toContain(name);
+  }
+  for (const { name } of names) expect(allNamesOf(files)).toContain(name);
+});
+
+test("a deletion also removes the private name of the bucket that earlier releases published", () => {
+  const files = { ...service, spec: { ...service.spec, databaseType: "files", bucketHost: true as const } };
+  expect(allNamesOf(files)).toContain(privateNameOf(bucketHostOf(hostname)));
 });
 
 test("there is no name of a machine before it is created", () => {

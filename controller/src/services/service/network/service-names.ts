@@ -35,41 +35,48 @@ export function replicaHostnameOf(serviceHostname: string): string {
   return `replica-${serviceHostname}`;
 }
 
-/** Host name of the bucket of a files service, for clients that have the bucket in the host name. */
+/**
+ * Host name of the bucket of a files service, for clients that have the bucket in the host name: they put it before the
+ * service's hostname, or before its private one.
+ */
 export function bucketHostOf(serviceHostname: string): string {
   return `${serviceHostname.split(".", 1)[0]}.${serviceHostname}`;
 }
-
-const bucketHostsOf = ({ hostname, bucketHost }: ManagedServiceObject["spec"]): readonly string[] =>
-  bucketHost === true ? [bucketHostOf(hostname)] : [];
 
 /**
  * Names in a node's certificate, each also in its private form. A replica's certificate has the primary's names too, so
  * that a promotion needs no new certificate.
  */
-export function serverNamesOf(service: ManagedServiceObject, node: NodeSpec): string[] {
-  const { hostname } = service.spec;
-  return [hostname, replicaHostnameOf(hostname), node.hostname, ...bucketHostsOf(service.spec)];
+export function serverNamesOf({ spec: { hostname, bucketHost } }: ManagedServiceObject, node: NodeSpec): string[] {
+  const buckets = bucketHost === true ? [hostname, privateNameOf(hostname)].map(bucketHostOf) : [];
+  return [hostname, replicaHostnameOf(hostname), node.hostname, ...buckets];
 }
 
 /**
  * The DNS records that the service should have now. The service name follows the primary, so its TTL is 1 s.
  */
 export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): ServiceName[] {
-  const named = (name: string, nodeIds: readonly string[], ttlS: number): ServiceName[] => {
+  const named = (
+    name: string,
+    nodeIds: readonly string[],
+    ttlS: number,
+    privateName = privateNameOf(name),
+  ): ServiceName[] => {
     const found = nodeIds.map((id) => nodes.find(({ node }) => node.id === id)?.machine?.status);
     const addresses = found.map((status) => status?.publicAddress ?? "").sort();
     const privateAddresses = found.map((status) => status?.address ?? "").sort();
     return [
       { name, addresses, ttlS },
-      { name: privateNameOf(name), addresses: privateAddresses, ttlS },
+      { name: privateName, addresses: privateAddresses, ttlS },
     ];
   };
-  const { hostname } = service.spec;
+  const { hostname, bucketHost } = service.spec;
   const leadTo = dnsTargets(service, nodes);
   const names = [
     ...named(hostname, leadTo.service, 1),
-    ...bucketHostsOf(service.spec).flatMap((name) => named(name, leadTo.service, 1)),
+    ...(bucketHost === true
+      ? named(bucketHostOf(hostname), leadTo.service, 1, bucketHostOf(privateNameOf(hostname)))
+      : []),
     ...named(replicaHostnameOf(hostname), leadTo.replicas, 1),
     ...service.spec.nodes.flatMap((node) => (node.leaving ? [] : named(node.hostname, [node.id], 10))),
   ];
@@ -78,10 +85,15 @@ export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedN
 
 /** All names that the service ever had; a deletion removes all of them. */
 export function allNamesOf(service: ManagedServiceObject): string[] {
-  const { hostname, nodes } = service.spec;
+  const { hostname, nodes, bucketHost } = service.spec;
   const ofNodes = nodes.map((node) => node.hostname);
-  const names = [hostname, replicaHostnameOf(hostname), ...ofNodes, ...bucketHostsOf(service.spec)];
-  return names.flatMap((name) => [name, privateNameOf(name)]);
+  // Earlier releases published the private form of the bucket's public host name.
+  const buckets = bucketHost === true ? [bucketHostOf(hostname)] : [];
+  const names = [hostname, replicaHostnameOf(hostname), ...ofNodes, ...buckets];
+  return [
+    ...names.flatMap((name) => [name, privateNameOf(name)]),
+    ...(bucketHost === true ? [bucketHostOf(privateNameOf(hostname))] : []),
+  ];
 }
 
 /** Segments of present and planned API paths that could be confused with the name of a service. */
