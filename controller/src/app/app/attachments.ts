@@ -194,16 +194,14 @@ export function attachmentHandlers(
       access: request.access === FilesAccess.READONLY ? "readonly" : "readwrite",
       consumerId: id,
     });
+    const files = { accessKeyId: pair.key.spec.username };
+    const attachment = { id, serviceId, databaseName: "", files };
+    // The deployment gives a hosted app its variables, with other names and private endpoints.
+    if (prefix !== undefined) return { attachment: { ...attachment, prefix }, variables: {} };
     const others = await Promise.all(app.spec.attachments.map(attachedFiles));
     const attached = [...others.flatMap((each) => each ?? []), { service: service.object, pair }];
     return {
-      attachment: {
-        id,
-        serviceId,
-        databaseName: "",
-        files: { accessKeyId: pair.key.spec.username },
-        ...(prefix !== undefined && { prefix }),
-      },
+      attachment,
       variables: filesVariables(
         attached.map((each) => ({
           prefix: prefixOf(each.service.metadata.name),
