@@ -88,9 +88,9 @@ export interface Client {
   /** Changes and refused changes with their callers, newest first. */
   auditLog(filter?: AuditFilter, options?: ListOptions): List<AuditLogEntry>;
   /**
-   * Waits until the service has the status and no operation in progress. Accepts a service or its id. Throws
-   * ServiceFailed if its status becomes Error (unless Error is the target), OperationFailed, WaitTimedOut, or the
-   * signal's reason.
+   * Waits until the service has the status and no operation in progress. Accepts a service, also a files service, or
+   * the id of a database service; `files.waitFor` accepts ids of files services. Throws ServiceFailed if its status
+   * becomes Error (unless Error is the target), OperationFailed, WaitTimedOut, or the signal's reason.
    */
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
   /** Waits until the service is deleted. */
@@ -109,10 +109,11 @@ export interface Client {
 export function createClient(options: TransportOptions): Client {
   const transport = createTransport(options);
   const services = new Services(transport);
+  const files = new Files(transport);
   const operations = new Operations(transport);
   return {
     services,
-    files: new Files(transport),
+    files,
     operations,
     nodes: new Nodes(transport),
     backups: new Backups(transport),
@@ -146,7 +147,10 @@ export function createClient(options: TransportOptions): Client {
     catalog: (call) => transport.request("GET", "/catalog", call),
     me: (call) => transport.request("GET", "/me", call),
     auditLog: (filter, list) => listOf(transport, "/audit-log", "entries", list, { ...filter }),
-    waitFor: ((service, target, wait) => waitFor({ services, operations }, service, target, wait)) as Client["waitFor"],
+    waitFor: ((service, target, wait) => {
+      const isFiles = typeof service !== "string" && service.database_type === "files";
+      return waitFor({ services: isFiles ? files : services, operations }, service, target, wait);
+    }) as Client["waitFor"],
     waitForOperation: (operation, wait) => waitForOperation(operations, operation, wait),
     admin: (service, method, request = {}, call = {}) =>
       transport.request("POST", `/holdfast.admin.v1.${service}/${method}`, {

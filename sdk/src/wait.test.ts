@@ -44,6 +44,20 @@ describe("waitFor", () => {
       expect(await clientOf([{ status: "Stopped" }, 404]).waitFor("s1", target)).toBeUndefined();
   });
 
+  test("asks for a files service where files services are", async () => {
+    const paths: string[] = [];
+    const client = createClient({
+      baseUrl: "https://holdfast.test",
+      fetch: async (input) => {
+        paths.push((input as URL).pathname);
+        return Response.json({ id: "f1", database_type: "files", status: "Running", operation: null });
+      },
+    });
+    const media = await client.files.get("f1");
+    expect(await client.waitFor(media, "Running")).toMatchObject({ status: "Running" });
+    expect(new Set(paths)).toEqual(new Set(["/files-services/f1"]));
+  });
+
   test("an outage of the API does not end the wait", async () => {
     const client = clientOf([{ status: "Pending" }, new TypeError("cut"), 503, 429, { status: "Running" }]);
     expect(await client.waitFor("s1", "Running")).toMatchObject({ status: "Running" });
