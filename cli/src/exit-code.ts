@@ -91,7 +91,8 @@ const commandHelp: ReadonlyMap<string, string> = new Map(
   Object.entries<string>({
     unauthenticated: "sign in again with holdfast login; holdfast profile show has the current user",
     organization_required: "name one of your organizations by --organization; holdfast orgs list has their ids",
-    deletion_protected: "holdfast services update SERVICE --no-deletion-protection allows it",
+    deletion_protected:
+      "holdfast services update SERVICE --no-deletion-protection allows it, or holdfast files update for a files service",
     password_not_known: "holdfast users password SERVICE USER --reset sets a new password",
     smtp_required:
       "name a mail server by --smtp HOST:PORT and --from ADDRESS; --smtp-ca FILE trusts a private authority",

@@ -80,7 +80,9 @@ export function addApps(apps: CliCommand): void {
       const environment = Object.fromEntries(variables.map(({ name, value }) => [name, value]));
       context.output.show({ ...attached, ...environment });
       if (variables.length > 0)
-        context.output.info("The app's variables for its files services; the secrets are not shown again.");
+        context.output.info(
+          "The app's variables for all its files services. Replace the earlier ones: names may differ.",
+        );
     });
 
   apps

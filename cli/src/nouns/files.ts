@@ -30,14 +30,16 @@ interface UpdateFlags {
 /** A files service has no engine that users choose. */
 const withoutEngine = (fields: readonly string[]) =>
   fields.filter((field) => !["database_type", "version", "replication", "pooler", "backups"].includes(field));
+/** Fields of a connection in tables, without the certificate, which has many lines. */
+const connectionFields = ["endpoint", "bucket_endpoint", "bucket", "region", "host", "port", "private_endpoint"];
 const columns = ["name", "status", "plan_name", "storage_size_gb", "hostname", "port", "created_at"];
 const fields = withoutEngine(serviceFields);
 
 export function addFiles(files: CliCommand): void {
   withWait(files.command("create <name>"))
     .description("create a files service with one empty bucket")
-    .option("--plan <plan>", "plan of the catalog", "tier-1")
-    .option("--storage-gb <gb>", "size of the disk", integer, 1)
+    .option("--plan <plan>", "plan of the catalog; tier-1 by default", "tier-1")
+    .option("--storage-gb <gb>", "size of the disk; 1 by default", integer, 1)
     .option("--storage-tier <tier>", "storage tier of the catalog")
     .option("--zone <zone>", "zone of the service")
     .option("--allow <cidr>", "network that may connect, as CIDR (repeatable)", collect)
@@ -81,10 +83,14 @@ export function addFiles(files: CliCommand): void {
   files
     .command("connection <files>")
     .description("show what an S3 client needs to connect, except a key")
+    .option("--certificate", "print only the certificate of the server's authority, as PEM")
     .example("files connection media")
-    .does(async (context, name: string) => {
+    .example("files connection media --certificate > ca.pem")
+    .does(async (context, name: string, { certificate }: { certificate?: boolean }) => {
       const { id } = await filesOf(context, name);
-      context.output.show(await context.client.files.connection(id));
+      const connection = await context.client.files.connection(id);
+      if (certificate === true) context.output.print(connection.ca_certificate.trimEnd());
+      else context.output.show(connection, connectionFields);
     });
 
   const logs = files
