@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
+import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ReadLogsResultSchema, TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { ListLogsRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { testCall } from "@holdfast/testing/api/test-call.ts";
@@ -59,21 +60,32 @@ test.each([
   expect(selected.nextCursor).toBe(end);
 });
 
+const cursors = createCursors(createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) }));
+const owner: MonitoredOwner = {
+  owner: { kind: "managed-service", id: "db" },
+  noun: "service",
+  name: "db",
+  organizationId: "o",
+  software: "valkey",
+  machines: [{ id: "m", role: "primary", isExpected: true }],
+  mainMachineId: "m",
+  suspension: undefined,
+  startedAt: 0,
+  generation: 1,
+  term: 1,
+};
+
+test("the log of a stopped owner, whose machine does not respond, is refused with the reason", async () => {
+  const run = () => Promise.reject(new HoldfastError("MACHINE_UNREACHABLE", "The machine is away."));
+  const logs = createOwnerLogs({ fleet: { run }, cursors });
+  const page = (suspension: MonitoredOwner["suspension"]) =>
+    logs.page({ ...owner, suspension }, create(ListLogsRequestSchema, { id: "db" }), testCall());
+  await expect(page("stopped")).rejects.toMatchObject({ key: "WRONG_STATE" });
+  await expect(page("stopped")).rejects.toThrow("The service is stopped.");
+  await expect(page(undefined)).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
+});
+
 test("a separate log that the software, or an older agent, does not have is refused", async () => {
-  const cursors = createCursors(createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) }));
-  const owner: MonitoredOwner = {
-    owner: { kind: "managed-service", id: "db" },
-    noun: "service",
-    name: "db",
-    organizationId: "o",
-    software: "valkey",
-    machines: [{ id: "m", role: "primary", isExpected: true }],
-    mainMachineId: "m",
-    suspension: undefined,
-    startedAt: 0,
-    generation: 1,
-    term: 1,
-  };
   const requested: string[] = [];
   const page = (available: string, component?: "slow") => {
     const run: Fleet["run"] = async (_machine, { input }) => {

@@ -60,8 +60,17 @@ export function createOwnerLogs({ fleet, cursors }: { fleet: Pick<Fleet, "run">;
         lane: "query",
         deadlineMs: readTimeoutMs,
       } as const;
-      const run = (input: ReadLogs, signal?: AbortSignal) =>
-        fleet.run(machineId, { ...task, input: { case: "readLogs", value: input } }, readTimeoutMs, signal);
+      const run = async (input: ReadLogs, signal?: AbortSignal) => {
+        try {
+          const request = { ...task, input: { case: "readLogs", value: input } } as const;
+          return await fleet.run(machineId, request, readTimeoutMs, signal);
+        } catch (error) {
+          const isAway = error instanceof HoldfastError && error.key === "MACHINE_UNREACHABLE";
+          if (!isAway || owner.suspension !== "stopped") throw error;
+          const detail = `The ${owner.noun} is stopped. Its log is read from its machine: start it first.`;
+          throw new HoldfastError("WRONG_STATE", detail, { cause: error });
+        }
+      };
       const read = (signal?: AbortSignal) => run(value, signal);
       // A cursor replaces `since`. Each caller's access to this owner was checked before.
       const { contains, component } = value;
