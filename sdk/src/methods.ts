@@ -284,7 +284,7 @@ export class AppMethods extends ApiMethods {
 
   /**
    * Attaches a database of a PostgreSQL service, or a files service with a separate key, which also requires the scope
-   * files:write. The response has the variables of all attached files services, which no later call returns. To a
+   * files:write. For an app without an image, the response has the variables of all attached files services. To a
    * hosted app also databases of other engines, each with a separate user, which requires the scope services:write, and
    * other hosted apps: it is deployed again with their variables, by the operation in the response. 422
    * attachment_not_postgresql for another engine.

@@ -323,7 +323,7 @@ export interface Attachment {
   /**
    * Variables for the app by which it finds its files services, with secrets: S3_ENDPOINT, S3_BUCKET, S3_ACCESS_KEY and
    * S3_SECRET for one; with several, each has four with the prefix of its name, such as MEDIA_S3_ACCESS_KEY_ID. Only in
-   * the response of the creation.
+   * the response of the creation, and only for an app without an image.
    */
   readonly variables: readonly AttachmentVariable[];
   /** Prefix of the variables that a hosted app has for the attachment if it needs one, such as ORDERS. */

@@ -614,7 +614,7 @@ export type Attachment = Message<"holdfast.v1.Attachment"> & {
   /**
    * Variables for the app by which it finds its files services, with secrets: S3_ENDPOINT, S3_BUCKET, S3_ACCESS_KEY and
    * S3_SECRET for one; with several, each has four with the prefix of its name, such as MEDIA_S3_ACCESS_KEY_ID. Only in
-   * the response of the creation.
+   * the response of the creation, and only for an app without an image.
    *
    * @generated from field: repeated holdfast.v1.AttachmentVariable variables = 8;
    */
@@ -692,7 +692,7 @@ export type AttachmentJson = {
   /**
    * Variables for the app by which it finds its files services, with secrets: S3_ENDPOINT, S3_BUCKET, S3_ACCESS_KEY and
    * S3_SECRET for one; with several, each has four with the prefix of its name, such as MEDIA_S3_ACCESS_KEY_ID. Only in
-   * the response of the creation.
+   * the response of the creation, and only for an app without an image.
    *
    * @generated from field: repeated holdfast.v1.AttachmentVariable variables = 8;
    */
@@ -1776,7 +1776,7 @@ export const AppService: GenService<{
   },
   /**
    * Attaches a database of a PostgreSQL service, or a files service with a separate key, which also requires the scope
-   * files:write. The response has the variables of all attached files services, which no later call returns. To a
+   * files:write. For an app without an image, the response has the variables of all attached files services. To a
    * hosted app also databases of other engines, each with a separate user, which requires the scope services:write, and
    * other hosted apps: it is deployed again with their variables, by the operation in the response. 422
    * attachment_not_postgresql for another engine.
