@@ -104,8 +104,10 @@ describe.skipIf(skip !== undefined)("a user of files services, at the command li
 
   it("has metrics, and its changes are in the audit log and among the events", async () => {
     await waitUntil("requests are measured", async () => {
-      const { series } = await run<Metrics>("metrics media files_requests_per_sec files_bytes");
-      return series.length === 2 && series.every(({ points }) => points.length > 0);
+      const { series } = await run<Metrics>(
+        "metrics media connections files_requests_per_sec files_objects files_bytes",
+      );
+      return series.length === 4 && series.every(({ points }) => points.length > 0);
     });
     const changes = await run<{ readonly action: string }[]>(`audit --object ${id}`);
     expect(changes.map(({ action }) => action)).toEqual(
