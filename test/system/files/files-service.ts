@@ -112,7 +112,7 @@ export async function openFiles(platform: Platform, image: TestImage, id: string
       .machines.flatMap(({ launcher }) => findBelow(launcher))
       .filter((pid) => {
         const [program = "", ...args] = argumentsAndEnvironment(pid).cmdline.split("\0");
-        return program.endsWith("/versitygw") && args.includes(connection.host);
+        return program.endsWith("/versitygw") && args.includes(connection.bucket);
       });
   const session = createS3Session(() => {
     const { command, args } = image.command(withNames(["python3", join(directory, "s3-client.py")]), [directory]);
