@@ -17,7 +17,7 @@ test.each([
   [
     "the command that helps",
     problem("deletion_protected", { help: "PATCH deletion_protection to false first." }),
-    "orders is protected (deletion_protected)\n  holdfast services update SERVICE --no-deletion-protection allows it",
+    "orders is protected (deletion_protected)\n  holdfast services update SERVICE --no-deletion-protection allows it, or holdfast files update for a files service",
   ],
   [
     "the advice of the installation",

@@ -14,8 +14,18 @@ export function isId(nameOrId: string): boolean {
   return /^\d/.test(nameOrId);
 }
 
+/** Codes by the noun of the object, as the API has them. */
+const notFoundCodes = {
+  app: "app_not_found",
+  service: "service_not_found",
+  "files service": "service_not_found",
+  "files key": "files_key_not_found",
+  stack: "stack_not_found",
+  pipeline: "pipeline_not_found",
+} as const;
+
 /** The error of a name that is in no list, in the format of the API's own. */
-export function notFound(kind: "app" | "service" | "files service" | "stack" | "pipeline", name: string): NotFound {
+export function notFound(kind: keyof typeof notFoundCodes, name: string): NotFound {
   const detail = `there is no ${kind} ${name}`;
   const problem = {
     type: "about:blank",
@@ -23,7 +33,7 @@ export function notFound(kind: "app" | "service" | "files service" | "stack" | "
     status: 404,
     detail,
     instance: "",
-    code: `${kind.replace(" ", "_")}_not_found`,
+    code: notFoundCodes[kind],
   };
   return new NotFound({ ...problem, errors: [] });
 }

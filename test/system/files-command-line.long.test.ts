@@ -65,6 +65,10 @@ describe.skipIf(skip !== undefined)("a user of files services, at the command li
       "shop",
     ]);
     await shell.runHere(["files", "keys", "delete", "media", "readonly", "--yes"]);
+    expect(await shell.runHere(["files", "keys", "delete", "media", "readonly", "--yes"])).toMatchObject({ code: 4 });
+    const { stdout } = await shell.runHere(["files", "connection", "media", "--certificate"]);
+    expect(stdout.trimEnd()).toBe(media.connection.ca_certificate.trimEnd());
+    expect(await run("status")).toMatchObject({ services: {}, files_services: { Running: 1 } });
     await waitUntil("the key is refused", async () => (await read(reader)) === "InvalidAccessKeyId 403", {
       withinMs: 5_000,
     });

@@ -1,9 +1,8 @@
 import type { FilesAccess } from "@holdfast/sdk/responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
-import { UsageError } from "../exit-code.ts";
 import { take } from "../flag-values.ts";
-import { filesOf } from "../lookup.ts";
+import { filesOf, notFound } from "../lookup.ts";
 
 const accesses: readonly FilesAccess[] = ["readwrite", "readonly"];
 const columns = ["name", "access", "access_key_id", "id", "created_at"];
@@ -39,7 +38,7 @@ export function addFilesKeys(keys: CliCommand): void {
       const { id } = await filesOf(context, files);
       const all = await take(context.client.files.keys(id));
       const key = all.find((each) => [each.name, each.access_key_id, each.id].includes(name));
-      if (key === undefined) throw new UsageError(`${files} has no key ${name}`);
+      if (key === undefined) throw notFound("files key", name);
       await context.confirm(`Revoke the key ${key.name} (${key.access_key_id})?`, yes);
       await context.client.files.deleteKey(id, key.id);
       context.output.info(`${key.name} is revoked`);
