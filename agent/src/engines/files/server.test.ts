@@ -1,135 +1,31 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
-import {
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { type IncomingHttpHeaders, request } from "node:http";
+import { existsSync, globSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import { filesRegion } from "@holdfast/common/engine-catalog/files.ts";
-import { signUrl } from "@holdfast/common/objects/signed-url.ts";
-import { EngineUserSchema, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { join } from "node:path";
 import { s3Programs } from "@holdfast/testing/servers/s3-program.ts";
-import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Instance } from "../engine-driver.ts";
-import { bootstrap } from "./bootstrap.ts";
-import { keyFiles } from "./driver.ts";
-import { bucketDirectory, serverSocket, temporaryDirectory } from "./layout.ts";
-import { requestHealth } from "./observe.ts";
-import { serverCommand } from "./server.ts";
+import { bucketDirectory, temporaryDirectory } from "./layout.ts";
+import { type ServerUnderTest, startServer } from "./server-under-test.ts";
 
 // The real server by the command of the driver, without its front. No test leaves an unfinished upload to the next one.
 
 const program = (await s3Programs()).find(({ name }) => name === "versitygw")?.path ?? "";
-interface Answer {
-  readonly status: number | undefined;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-}
-
-const key = { id: "HFRWTEST", secret: "secret", region: filesRegion };
 
 describe.skipIf(program === "")("the server for writers", () => {
   let directory: string;
-  let instance: Instance;
-  let server: ChildProcess;
+  let server: ServerUnderTest;
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "holdfast-files-server-"));
-    const path = (name: string) => join(directory, name);
-    for (const name of ["data", "config", "run", "software/local/bin"]) mkdirSync(path(name), { recursive: true });
-    symlinkSync(program, path("software/local/bin/versitygw"));
-    const users = [create(EngineUserSchema, { username: key.id, role: "readwrite", verifier: key.secret })];
-    instance = {
-      spec: create(InstanceSpecSchema, { bucket: "media", bucketDomain: "media.test", users }),
-      paths: {
-        data: path("data"),
-        config: path("config"),
-        tls: "",
-        run: path("run"),
-        software: path("software"),
-        log: "",
-      },
-    };
-    for (const { name, content } of keyFiles(instance)) {
-      mkdirSync(dirname(join(directory, "config", name)), { recursive: true });
-      writeFileSync(join(directory, "config", name), content);
-    }
-    await bootstrap(instance);
-    await start();
+    server = await startServer(program, directory);
   });
   afterAll(async () => {
-    await kill();
+    await server?.kill();
     rmSync(directory, { recursive: true });
   });
 
-  async function start(): Promise<void> {
-    const { argv, env, cwd } = serverCommand(instance, "writers");
-    const [command = "", ...args] = argv;
-    server = spawn(command, args, { cwd, env: { ...env, PATH: process.env["PATH"] }, stdio: "ignore" });
-    await waitUntil("the server responds", () =>
-      requestHealth(instance, "writers", AbortSignal.timeout(5_000)).then(
-        () => true,
-        () => false,
-      ),
-    );
-  }
-
-  async function kill(): Promise<void> {
-    const ended = once(server, "exit");
-    server.kill("SIGKILL");
-    await ended;
-    rmSync(serverSocket(instance, "writers"), { force: true });
-  }
-
-  interface Sent {
-    readonly body?: string;
-    readonly host?: string;
-    readonly headers?: Readonly<Record<string, string>>;
-    /** Length that the request announces; its client disconnects after a shorter body. */
-    readonly announced?: number;
-  }
-
-  /** Status, headers and body of a request with a signed URL. */
-  async function send(
-    method: string,
-    path: string,
-    { body = "", host = "localhost", headers = {}, announced }: Sent = {},
-  ) {
-    const signed = new URL(await signUrl({ method, url: `http://${host}${path}`, headers }, key, 60, new Date()));
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const call = request(
-      {
-        socketPath: serverSocket(instance, "writers"),
-        method,
-        // URL would remove segments such as `..` from the path.
-        path: path.split("?")[0] + signed.search,
-        headers: { host, "content-length": announced ?? Buffer.byteLength(body), ...headers },
-      },
-      (response) => {
-        let text = "";
-        response.setEncoding("utf8").on("data", (part: string) => {
-          text += part;
-        });
-        response.once("end", () => resolve({ status: response.statusCode, headers: response.headers, text }));
-      },
-    );
-    call.once("error", reject);
-    if (announced === undefined) call.end(body);
-    else call.write(body, () => call.socket?.end());
-    return promise;
-  }
+  const send: ServerUnderTest["send"] = (...request) => server.send(...request);
+  const bucket = () => bucketDirectory(server.instance);
 
   const first = (pattern: RegExp, text: string) => pattern.exec(text)?.[1] ?? "";
 
@@ -140,7 +36,7 @@ describe.skipIf(program === "")("the server for writers", () => {
     await send("PUT", `${object}?partNumber=1&uploadId=${id}`, { body });
     const tag = first(/<ETag>(.*)<\/ETag>/, (await send("GET", path)).text);
     const part = `<Part><PartNumber>1</PartNumber><ETag>${tag}</ETag></Part>`;
-    const [directory = ""] = globSync(join(bucketDirectory(instance), temporaryDirectory, "multipart", "*", id));
+    const [directory = ""] = globSync(join(bucket(), temporaryDirectory, "multipart", "*", id));
     return { id, path, directory, complete: `<CompleteMultipartUpload>${part}</CompleteMultipartUpload>` };
   }
 
@@ -148,8 +44,8 @@ describe.skipIf(program === "")("the server for writers", () => {
     const { id, path, directory, complete } = await upload("/media/large");
     // As the server names the directory for the time of the completion.
     renameSync(directory, `${directory}.0123-1.inprogress`);
-    await kill();
-    await start();
+    await server.kill();
+    await server.start();
     expect((await send("GET", "/media?uploads=")).text).toContain(`<UploadId>${id}</UploadId>`);
     expect(await send("POST", path, { body: complete })).toMatchObject({ status: 200 });
     expect(await send("GET", "/media/large")).toMatchObject({ status: 200, text: "content" });
@@ -249,11 +145,11 @@ describe.skipIf(program === "")("the server for writers", () => {
   });
 
   test("removes what requests of a killed server left", async () => {
-    const left = join(bucketDirectory(instance), temporaryDirectory, "0123.456");
+    const left = join(bucket(), temporaryDirectory, "0123.456");
     expect(await send("PUT", "/media/one", { body: "1" })).toMatchObject({ status: 200 });
     writeFileSync(left, "half");
-    await kill();
-    await start();
+    await server.kill();
+    await server.start();
     expect(existsSync(left)).toBe(false);
     expect(await send("GET", "/media/one")).toMatchObject({ status: 200, text: "1" });
   });
@@ -263,7 +159,7 @@ describe.skipIf(program === "")("the server for writers", () => {
     for (const body of ["1", "2"]) expect(await send("PUT", name, { body })).toMatchObject({ status: 200 });
     expect(await send("GET", name)).toMatchObject({ status: 200, text: "2" });
     expect((await send("PUT", `${name}n`, { body: "1" })).text).toContain("<Code>KeyTooLongError</Code>");
-    expect(readdirSync(join(bucketDirectory(instance), "long"))).toEqual(["n".repeat(255)]);
+    expect(readdirSync(join(bucket(), "long"))).toEqual(["n".repeat(255)]);
   });
 
   test.each(["media.test", "media.private.test"])("finds the bucket in host names below %s", async (host) => {
