@@ -14,7 +14,7 @@ import { frontFiles } from "../front/front-config.ts";
 import { frontCompanion } from "../front/front.ts";
 import { frontOf } from "./front.ts";
 import { serverSocket } from "./layout.ts";
-import { type Sent, type ServerUnderTest, startServer } from "./server-under-test.ts";
+import { type Sent, type ServerUnderTest, startServer } from "@holdfast/testing/engines/files-server.ts";
 
 // The real server behind a real HAProxy with the driver's configuration.
 

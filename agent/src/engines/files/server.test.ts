@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { s3Programs } from "@holdfast/testing/servers/s3-program.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bucketDirectory, temporaryDirectory } from "./layout.ts";
-import { type ServerUnderTest, startServer } from "./server-under-test.ts";
+import { type ServerUnderTest, startServer } from "@holdfast/testing/engines/files-server.ts";
 
 // The real server by the command of the driver, without its front. No test leaves an unfinished upload to the next one.
 

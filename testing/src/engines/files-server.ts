@@ -8,13 +8,13 @@ import { create } from "@bufbuild/protobuf";
 import { filesRegion } from "@holdfast/common/engine-catalog/files.ts";
 import { signUrl } from "@holdfast/common/objects/signed-url.ts";
 import { EngineUserSchema, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { waitUntil } from "@holdfast/testing/wait-until.ts";
-import type { Instance } from "../engine-driver.ts";
-import { bootstrap } from "./bootstrap.ts";
-import { keyFiles } from "./driver.ts";
-import { serverSocket } from "./layout.ts";
-import { requestHealth } from "./observe.ts";
-import { serverCommand } from "./server.ts";
+import { waitUntil } from "../wait-until.ts";
+import type { Instance } from "@holdfast/agent/engines/engine-driver.ts";
+import { bootstrap } from "@holdfast/agent/engines/files/bootstrap.ts";
+import { keyFiles } from "@holdfast/agent/engines/files/driver.ts";
+import { serverSocket } from "@holdfast/agent/engines/files/layout.ts";
+import { requestHealth } from "@holdfast/agent/engines/files/observe.ts";
+import { serverCommand } from "@holdfast/agent/engines/files/server.ts";
 
 /** Key of the requests of tests. */
 const key = { id: "HFRWTEST", secret: "secret", region: filesRegion };
