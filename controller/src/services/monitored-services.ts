@@ -24,7 +24,11 @@ type Services = Pick<
 export function createServiceMonitoring(services: Services, family: ServiceFamily): Monitoring {
   return monitoringOf(ofFamily(services, family), {
     noun: nouns[family],
-    ...(family === "files" && { readScope: "files:read", pathSegment: "files-services" }),
+    ...(family === "files" && {
+      readScope: "files:read",
+      resourceKind: managedServiceKind.name,
+      pathSegment: "files-services",
+    }),
     healthEvent: "service.health_changed",
     defaultRules: ["disk", "health", "restorable_age_seconds", "replication_lag_seconds"],
     owner: monitoredService,

@@ -45,6 +45,8 @@ export interface Monitoring {
    * services: the methods' scope is enough.
    */
   readonly readScope?: string;
+  /** Kind of the owners as objects to which tokens are limited; the name of the kind of owner by default. */
+  readonly resourceKind?: string;
   /**
    * First segment of the owners' paths, such as `apps`: each method of the API with the option `of_owner` is also
    * served below it. Absent for services, whose paths the methods declare.
@@ -69,7 +71,7 @@ export interface Monitoring {
 /** The monitoring of the objects of a collection. */
 export function monitoringOf<R extends Resource<unknown, unknown>>(
   collection: Pick<Collection<R>, "get" | "getCurrent" | "ids" | "page" | "subscribe" | "ready">,
-  of: Pick<Monitoring, "noun" | "readScope" | "pathSegment" | "healthEvent" | "defaultRules"> & {
+  of: Pick<Monitoring, "noun" | "readScope" | "resourceKind" | "pathSegment" | "healthEvent" | "defaultRules"> & {
     owner(object: R): MonitoredOwner;
     health(object: R): MessageInitShape<typeof HealthSchema>;
   },
@@ -78,6 +80,7 @@ export function monitoringOf<R extends Resource<unknown, unknown>>(
   return {
     noun: of.noun,
     ...(of.readScope !== undefined && { readScope: of.readScope }),
+    ...(of.resourceKind !== undefined && { resourceKind: of.resourceKind }),
     ...(of.pathSegment !== undefined && { pathSegment: of.pathSegment }),
     healthEvent: of.healthEvent,
     defaultRules: of.defaultRules,

@@ -5,10 +5,14 @@ import type { MonitoredOwner, Monitoring } from "./monitored-owner.ts";
 import { createMonitoredOwners } from "./monitored-owners.ts";
 import type { OwnerKind } from "./owner-kind.ts";
 
-function kindOf(kind: string, ids: readonly string[], readScope?: string): OwnerKind {
+function kindOf(
+  kind: string,
+  ids: readonly string[],
+  of: Pick<Monitoring, "readScope" | "resourceKind"> = {},
+): OwnerKind {
   const owner = (id: string) => partial<MonitoredOwner>({ owner: { kind, id }, organizationId: "o" });
   const monitoring = partial<Monitoring>({
-    ...(readScope !== undefined && { readScope }),
+    ...of,
     get: (id) => (ids.includes(id) ? owner(id) : undefined),
     exists: async (id) => ids.includes(id),
     ids: () => ids,
@@ -20,7 +24,7 @@ function kindOf(kind: string, ids: readonly string[], readScope?: string): Owner
 const owners = createMonitoredOwners([
   kindOf("managed-service", ["s"]),
   partial<OwnerKind>({ kind: "drill" }),
-  kindOf("app", ["a"], "apps:read"),
+  kindOf("app", ["a"], { readScope: "apps:read" }),
 ]);
 
 function callOf(
@@ -42,6 +46,13 @@ test.each([
   ["another organization",          callOf(["apps:read"], { organizationId: "other" }),                         []],
 ])("a caller with %s sees owners of these kinds", (_, call, expected) => {
   expect(["s", "a", "absent"].filter((id) => owners.find(id, call) !== undefined)).toEqual(expected);
+});
+
+test("a token that is limited to objects sees them as owners of another kind", () => {
+  const files = createMonitoredOwners([kindOf("files-service", ["f"], { resourceKind: "managed-service" })]);
+  const limitedTo = (kind: string) => callOf([], { resources: [{ kind, id: "f" }] });
+  expect(files.find("f", limitedTo("managed-service"))?.owner.id).toBe("f");
+  expect(files.find("f", limitedTo("files-service"))).toBeUndefined();
 });
 
 test("owners of all kinds are found by id, and listed", async () => {

@@ -7,7 +7,7 @@ import type { MachineOwner, OwnerKind } from "./owner-kind.ts";
 
 /** The monitored owners of all kinds, by their ids, which are unique across kinds. */
 export interface MonitoredOwners
-  extends Omit<Monitoring, "noun" | "readScope" | "pathSegment" | "healthEvent" | "defaultRules"> {
+  extends Omit<Monitoring, "noun" | "readScope" | "resourceKind" | "pathSegment" | "healthEvent" | "defaultRules"> {
   /** The monitored kinds, by name. */
   readonly kinds: ReadonlyMap<string, Monitoring>;
   /**
@@ -36,10 +36,10 @@ export function createMonitoredOwners(ownerKinds: readonly OwnerKind[]): Monitor
   }
 
   function mayRead({ kind, id }: MachineOwner, call: Call): boolean {
-    const scope = kinds.get(kind)?.readScope;
+    const { readScope: scope, resourceKind = kind } = kinds.get(kind) ?? {};
     return (
       matchesOwnerPath(call, kind) &&
-      mayTouch(call, kind, id) &&
+      mayTouch(call, resourceKind, id) &&
       (scope === undefined || covers(call.principal?.scopes ?? new Set(), scope))
     );
   }
