@@ -3,6 +3,7 @@ import { existsSync, globSync, mkdtempSync, readdirSync, renameSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { s3Programs } from "@holdfast/testing/servers/s3-program.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bucketDirectory, temporaryDirectory } from "./layout.ts";
 import { type ServerUnderTest, startServer } from "@holdfast/testing/engines/files-server.ts";
@@ -142,6 +143,39 @@ describe.skipIf(program === "")("the server for writers", () => {
       return statuses;
     });
     expect(new Set((await Promise.all(rounds)).flat())).toEqual(new Set([200, 204]));
+  });
+
+  test("loses no acknowledged object, and mixes no versions, when it is killed during writes", async () => {
+    const bodyOf = (version: number) => `${version} `.repeat(20_000);
+    const acknowledged = new Map<string, number>();
+    let [count, stopped] = [0, false];
+    const writers = Array.from({ length: 4 }, async (_, writer) => {
+      for (let version = 0; !stopped; version += 1) {
+        const path = `/media/killed/${writer}/${version % 5}`;
+        const status = await send("PUT", path, { body: bodyOf(version) }).then(
+          (answer) => answer.status,
+          () => undefined,
+        );
+        if (status !== 200) continue;
+        acknowledged.set(path, version);
+        count += 1;
+      }
+    });
+    for (let kills = 0; kills < 5; kills += 1) {
+      const before = count;
+      await waitUntil("objects are written", () => count > before + 20);
+      await server.kill();
+      await server.start();
+    }
+    stopped = true;
+    await Promise.all(writers);
+    for (const [path, version] of acknowledged) {
+      const { text } = await send("GET", path);
+      const stored = Number(text.split(" ", 1)[0]);
+      expect(text === bodyOf(stored) && stored >= version, `${path} ${version}`).toBe(true);
+    }
+    const left = readdirSync(join(bucket(), temporaryDirectory)).filter((name) => name !== "multipart");
+    expect(left).toEqual([]);
   });
 
   test("removes what requests of a killed server left", async () => {
