@@ -29,3 +29,31 @@ test.each([
   const output = `${error(message)}\n${error("Aborting")}\n2026-11-28T16:10:41.883904Z 0 [System] [MY-015016] [Server] MySQL Server - end.`;
   expect(explainFailure(output)).toEqual({ cause, message, parameter });
 });
+
+/** The errors that MySQL 9.7 prints after any of InnoDB. */
+const consequences = [
+  "Plugin initialization aborted with error Generic error.",
+  "Failed to initialize DD Storage Engine",
+  "Data Dictionary initialization failed.",
+  "Aborting",
+].map(error);
+const tooSmall =
+  "Cannot continue operation. The innodb_redo_log_capacity=51M is too small for the innodb_thread_concurrency=1000. The capacity of redo should be >= 148M. To get mysqld running, set innodb_thread_concurrency to a smaller value or increase innodb_redo_log_capacity. Please refer to http://dev.mysql.com/doc/refman/9.7/en/innodb-parameters.html";
+
+// biome-ignore format: a table
+test.each([
+  ["configuration", [tooSmall]],
+  ["data_damaged",  ["Invalid redo log header checksum.", "Failed to read header of the redo log file ./#innodb_redo/#ib_redo6"]],
+  ["data_damaged",  ["File ./ibdata1: 'open' returned OS error 71. Cannot continue operation", "Cannot continue operation."]],
+  ["unknown",       ["A reason that is not in the table."]],
+])("%s is the cause of a failed start of InnoDB that begins with: %s", (cause, messages) => {
+  const output = [...messages.map(error), ...consequences].join("\n");
+  expect(explainFailure(output)).toEqual({ cause, message: messages[0], parameter: undefined });
+});
+
+test("a start without a cause has the first error of the engine", () => {
+  expect(explainFailure(consequences.join("\n"))).toMatchObject({
+    cause: "unknown",
+    message: "Plugin initialization aborted with error Generic error.",
+  });
+});

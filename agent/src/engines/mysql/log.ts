@@ -22,20 +22,28 @@ const causes: readonly (readonly [EngineFailure["cause"], RegExp])[] = [
   ["memory", /Cannot allocate memory|Out of memory|errno: 12\b/],
   [
     "configuration",
-    /unknown (variable|option)|Error while setting value|option .*(requires|cannot|value)|Wrong value|ambiguous option|Found option without preceding group|Invalid .* (value|setting)/i,
+    /unknown (variable|option)|Error while setting value|option .*(requires|cannot|value)|Wrong value|ambiguous option|Found option without preceding group|Invalid .* (value|setting)|is too small for the innodb_/i,
   ],
-  ["data_damaged", /corrupt|checksum|Data Dictionary initialization failed|Cannot open .*redo log|not in a format/i],
+  [
+    "data_damaged",
+    /corrupt|checksum|Cannot open .*(redo log|DD tablespace)|Failed to read header of the redo log|returned OS error 71\b|not in a format/i,
+  ],
 ];
+
+/** Errors that MySQL prints after every failed start of InnoDB, and that name no cause. */
+const consequence =
+  /Plugin initialization aborted|Failed to initialize DD Storage Engine|Data Dictionary initialization failed|Aborting$/;
 
 /** Cause of a failed start of the engine or its front, by the last lines that they printed. */
 export function explainFailure(output: string): EngineFailure {
   const lines = output.split("\n").filter((line) => line.trim() !== "");
-  const errors = lines.filter((line) => /\[Error\]|\[ERROR\]|\[ALERT\]|^mysqld: /i.test(line));
+  const all = lines.filter((line) => /\[Error\]|\[ALERT\]|^mysqld: /i.test(line));
+  const errors = all.filter((line) => !consequence.test(line));
   for (const [cause, pattern] of causes) {
     const line = errors.find((each) => pattern.test(each));
     if (line !== undefined) return { cause, message: messageIn(line), parameter: parameterIn(line) };
   }
-  return { cause: "unknown", message: messageIn(errors[0] ?? lines.at(-1) ?? ""), parameter: undefined };
+  return { cause: "unknown", message: messageIn(errors[0] ?? all[0] ?? lines.at(-1) ?? ""), parameter: undefined };
 }
 
 function messageIn(line: string): string {
