@@ -71,6 +71,8 @@ const packagesOf = {
     "python3-lxml",
   ],
   mysql: ["util-linux", "mount", "python3-pymysql"],
+  // The installation of netbase creates /etc/hosts, which `withHosts` replaces.
+  sysbench: ["util-linux", "mount", "netbase", "sysbench"],
   tsql: ["util-linux", "mount", "freetds-bin"],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
