@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
 import { newServiceObject } from "@holdfast/testing/controller/service-object.ts";
+import type { ManagedServiceObject } from "../../../managed-service.ts";
 import type { ObservedNode } from "../../../reconcile/observed-service.ts";
 import { syncStandbyTimeoutMs } from "../update-members.ts";
 import { withSyncStandbys } from "./sync-standbys.ts";
@@ -35,10 +36,11 @@ function standbysWith(
   state: string,
   more: Partial<ObservedNode>,
   primary: readonly ObservedNode[] = [],
+  of: ManagedServiceObject = service,
 ): readonly string[] | undefined {
   const instance = create(InstanceObservationSchema, { state: "running", replication: { state } });
   const node = { node: { ...first, id: "n2" }, instance, connected: true, isCurrent: true, ...more } as ObservedNode;
-  return withSyncStandbys(service, { nodes: [...primary, node] } as never).spec.syncStandbys;
+  return withSyncStandbys(of, { nodes: [...primary, node] } as never).spec.syncStandbys;
 }
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -49,6 +51,16 @@ test.each<[string, string, Partial<ObservedNode>, string[]]>([
   ["that reports nothing stays",                                     "disconnected", { disconnectedMs: syncStandbyTimeoutMs, connected: false }, ["n2"]],
 ])("a replica %s", (_, state, more, standbys) => {
   expect(standbysWith(state, more)).toEqual(standbys);
+});
+
+test.each<[string, Partial<ObservedNode>, string[]]>([
+  ["has reported for less than 3 s that it does not follow", { disconnectedMs: syncStandbyTimeoutMs - 1 }, ["n2"]],
+  ["reports nothing", { connected: false }, []],
+])("a replica whose absence was announced, and that %s", (_, more, standbys) => {
+  const warnings = { "service.replication_degraded": { since: 0, announced: true } };
+  expect(standbysWith("disconnected", more, [], { ...service, status: { ...service.status, warnings } })).toEqual(
+    standbys,
+  );
 });
 
 test.each([

@@ -28,8 +28,9 @@ export function syncStandbysOf(service: Pick<ManagedServiceObject, "spec" | "sta
 
 /**
  * The service with its current synchronous standbys. In `sync` a standby is removed once its own agent has reported for
- * `syncStandbyTimeoutMs` that it does not follow, or once its absence was announced. Silence alone is not enough: a
- * controller that has just started has no reports yet.
+ * `syncStandbyTimeoutMs` that it does not follow. One whose agent reports nothing is removed once its absence was
+ * announced: a controller that has just started has no reports yet. An announcement removes no standby that reports,
+ * because it may be of the time before commits waited for the standby, whose connection ends when they begin to.
  */
 export function withSyncStandbys(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
   const { spec, status } = service;
@@ -40,9 +41,11 @@ export function withSyncStandbys(service: ManagedServiceObject, observed: Observ
   const desired = standbysOf(service).flatMap(({ id }) => {
     const node = observed.nodes.find((each) => each.node.id === id);
     if (node === undefined || replicationModeOf(spec) === "sync_strict" || follows(node)) return [id];
-    const reportsSo =
-      node.connected && node.isCurrent && (node.disconnectedMs ?? syncStandbyTimeoutMs) >= syncStandbyTimeoutMs;
-    return before.includes(id) && !reportsSo && !isAnnounced ? [id] : [];
+    const isAbsent =
+      node.connected && node.isCurrent
+        ? (node.disconnectedMs ?? syncStandbyTimeoutMs) >= syncStandbyTimeoutMs
+        : isAnnounced;
+    return before.includes(id) && !isAbsent ? [id] : [];
   });
   if (desired.join() === before.join()) return withConfirmedSync(service, observed);
   const instanceGeneration = spec.instanceGeneration + 1;
