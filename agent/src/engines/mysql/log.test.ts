@@ -45,6 +45,7 @@ test.each([
   ["configuration", [tooSmall]],
   ["data_damaged",  ["Invalid redo log header checksum.", "Failed to read header of the redo log file ./#innodb_redo/#ib_redo6"]],
   ["data_damaged",  ["File ./ibdata1: 'open' returned OS error 71. Cannot continue operation", "Cannot continue operation."]],
+  ["data_damaged",  ["Could not find any file associated with the tablespace ID: 4294967294"]],
   ["unknown",       ["A reason that is not in the table."]],
 ])("%s is the cause of a failed start of InnoDB that begins with: %s", (cause, messages) => {
   const output = [...messages.map(error), ...consequences].join("\n");

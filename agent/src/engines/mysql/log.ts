@@ -26,7 +26,7 @@ const causes: readonly (readonly [EngineFailure["cause"], RegExp])[] = [
   ],
   [
     "data_damaged",
-    /corrupt|checksum|Cannot open .*(redo log|DD tablespace)|Failed to read header of the redo log|returned OS error 71\b|not in a format/i,
+    /corrupt|checksum|Cannot open .*(redo log|DD tablespace)|Failed to read header of the redo log|returned OS error 71\b|Could not find any file associated with the tablespace|not in a format/i,
   ],
 ];
 
