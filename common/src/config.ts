@@ -3,6 +3,8 @@ import { lookUp } from "./look-up.ts";
 /** One setting of a process: its environment variable, description, fallback and parser. */
 export interface Setting<T> {
   readonly variable: string;
+  /** Name of the variable in earlier releases, which is read if the present one is not set. */
+  readonly formerly?: string;
   readonly description: string;
   readonly fallback: string | undefined;
   readonly parse: (value: string) => T;
@@ -50,15 +52,17 @@ export function readConfig<S extends Record<string, Setting<unknown>>>(
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, setting] of Object.entries(settings ?? {})) {
-    const value = lookUp(environment, setting.variable) ?? setting.fallback;
+    const { variable, formerly } = setting;
+    const former = formerly === undefined ? undefined : lookUp(environment, formerly);
+    const value = lookUp(environment, variable) ?? former ?? setting.fallback;
     if (value === undefined) {
-      problems.push(`${setting.variable} is not set: ${setting.description}`);
+      problems.push(`${variable} is not set: ${setting.description}`);
       continue;
     }
     try {
       values[name] = setting.parse(value);
     } catch (error) {
-      problems.push(`${setting.variable}: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(`${variable}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   if (problems.length > 0) throw new Error(`configuration:\n  ${problems.join("\n  ")}`);

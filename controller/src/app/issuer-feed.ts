@@ -18,11 +18,14 @@ export const appSettings = {
   issuerAddresses: list("HOLDFAST_ISSUER_ADDRESSES", "Addresses at which end users reach the issuers", "127.0.0.1"),
   issuerPort: integer("HOLDFAST_ISSUER_PORT", "Port of the issuers; any other than 443 is in their URLs", 443),
   issuersFrom: list("HOLDFAST_ISSUERS_FROM", "Networks (CIDRs) from which issuers reach databases", "127.0.0.1/32"),
-  domainResolvers: list(
-    "HOLDFAST_DOMAIN_RESOLVERS",
-    "Name servers (address:port) for the records of users' domains; empty: the name servers of the host",
-    "",
-  ),
+  domainResolvers: {
+    ...list(
+      "HOLDFAST_DOMAIN_RESOLVERS",
+      "Name servers (address:port) for the records of users' domains; empty: the name servers of the host",
+      "",
+    ),
+    formerly: "HOLDFAST_DOMAIN_SERVERS",
+  },
 } as const;
 
 export type AppSettings = ValuesOf<typeof appSettings>;
