@@ -87,7 +87,7 @@ describe.skipIf(skipped !== undefined)("an app", () => {
   test.each([
     [
       "r-ends",
-      { environment: [{ name: "ENDS", value: "3" }] },
+      { environment: [{ name: "ENDS", value: "3" }], startTimeoutSeconds: 60 },
       "The program ended before it was ready, with the exit code 3.",
     ],
     [
@@ -100,7 +100,11 @@ describe.skipIf(skipped !== undefined)("an app", () => {
       { healthCheckPath: "", port: 8_081 },
       "The release is not ready after 2 seconds: The port accepts no connections.",
     ],
-    ["r-none", { command: ["/bin/none"] }, "The program ended before it was ready, with the exit code 1."],
+    [
+      "r-none",
+      { command: ["/bin/none"], startTimeoutSeconds: 60 },
+      "The program ended before it was ready, with the exit code 1.",
+    ],
   ])("the release %s never becomes ready, and the one before serves on", async (id, change, reason) => {
     machine.forget();
     await serve(release(id, { startTimeoutSeconds: 2, ...change }));

@@ -379,7 +379,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     const isServed = () => answerOf({ url }).catch(() => undefined);
     expect(await waitUntil("the ingress serves it", isServed, { withinMs })).toMatchObject({ note: "image 1" });
     await waitUntil("one machine remains", async () => (await machines()).length === 1, { withinMs });
-  }, 300_000);
+  }, 600_000);
 
   test("an attached database is reached by its URL, as a user of the app that owns nothing", async () => {
     const { service } = await createServices(platform).createRunning("orders", { allowed_cidrs: ["192.0.2.1/32"] });
