@@ -69,6 +69,9 @@ describe.skipIf(skip !== undefined)("a service of MongoDB's API with two nodes",
       await waitUntil("the primary counts on its replica", () =>
         isFailoverCandidate(platform.directory, docs.service.id, primary?.id ?? ""),
       );
+      // The stop of a primary waits for its archive, which is slow to end while it starts.
+      const window = async () => (await services.get(docs.service.id)).backups?.restorable;
+      await waitUntil("the log continues from a base", async () => (await window()) != null, { withinMs: longMs });
       const open = followDocuments(platform, docs);
       const items = open.collection<Item>("items");
       await items.insertOne({ _id: "before the switchover" });
