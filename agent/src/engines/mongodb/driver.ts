@@ -107,7 +107,8 @@ function optionsOf({ spec, paths }: Instance): FrontEndOptions {
       ["cron.use_background_workers", "on"],
       ["cron.log_run", "off"],
       ["cron.log_statement", "off"],
-      ["documentdb.indexBuildsScheduledOnBgWorker", "off"],
+      // Its own worker, in another database, would log the lack of each job there every second.
+      ["documentdb.enableBackgroundWorkerJobs", "off"],
       ["documentdb.localhost_connection_string", `host=${paths.run} port=${spec.port}`],
     ],
   };
