@@ -39,12 +39,26 @@ describe.skipIf(skip !== undefined)("the parameters of mysql 9.7", () => {
     const live = [...catalog.values()].filter(({ needsRestart }) => !needsRestart);
     expect(live.length).toBeGreaterThan(40);
     for (const limit of ["minimum", "maximum"] as const) {
-      const parameters = Object.fromEntries(live.flatMap((each) => valueAt(each, limit)));
+      // The redo log of the machine is too small for the maximum of threads.
+      const redoLog = { innodb_redo_log_capacity: String(256 << 20) };
+      const parameters = { ...redoLog, ...Object.fromEntries(live.flatMap((each) => valueAt(each, limit))) };
       machine.change({ parameters });
       expect(await running()).toMatchObject(parameters);
     }
     machine.change({ parameters: { innodb_io_capacity: "300", innodb_io_capacity_max: "200" } });
     await expect(running()).rejects.toThrow("MySQL rejects innodb_io_capacity_max = 200");
+    machine.change({ parameters: {} });
+    await running();
+  });
+
+  it("are rejected if the engine would not start with them", async () => {
+    const small = { innodb_redo_log_capacity: String(64 << 20) };
+    machine.change({ parameters: { innodb_thread_concurrency: "1000", ...small } });
+    await expect(running()).rejects.toThrow("innodb_thread_concurrency is too big for safety of redo log files");
+    machine.change({ parameters: { innodb_thread_concurrency: "100", ...small } });
+    expect(await running()).toMatchObject({ innodb_thread_concurrency: "100", ...small });
+    machine.change({ parameters: { innodb_thread_concurrency: "1000", innodb_redo_log_capacity: String(256 << 20) } });
+    expect(await running()).toMatchObject({ innodb_thread_concurrency: "1000" });
     machine.change({ parameters: {} });
     await running();
   });

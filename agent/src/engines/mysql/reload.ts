@@ -11,6 +11,12 @@ import { endUserSessions } from "./user-sessions.ts";
 import { desiredParameters, runningParameters } from "./variables.ts";
 
 /**
+ * Parameters whose values limit each other at a start. The running engine accepts values with which it does not start,
+ * and warns.
+ */
+const redoLogParameters: ReadonlySet<string> = new Set(["innodb_thread_concurrency", "innodb_redo_log_capacity"]);
+
+/**
  * Applies changed settings to the running engine, the fronts first, so that forbidden sessions end without delay.
  * Throws EngineRefused for a parameter that the engine rejects.
  */
@@ -21,13 +27,24 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
     await session.rows("ALTER INSTANCE RELOAD TLS");
     await limitWrites(instance, session);
     // Limits of one parameter by another, such as innodb_io_capacity by its maximum, depend on the order.
-    for (const parameter of await differing(instance, session)) await setGlobal(session, parameter);
+    const changed = await differing(instance, session);
+    for (const parameter of changed) await setGlobal(session, parameter);
     for (const parameter of await differing(instance, session)) await setGlobal(session, parameter);
     const refused = await differing(instance, session);
     // MySQL rounds sizes, so a different size is not a rejected one.
     const values = refused.filter(({ type }) => type !== "bytes").map(({ name, value }) => `${name} = ${value}`);
     if (values.length > 0) throw new EngineRefused(`MySQL rejects ${values.join(", ")}.`);
+    if (changed.some(({ name }) => redoLogParameters.has(name))) await requireSafeRedoLog(session);
   });
+}
+
+/** Throws EngineRefused if the engine would not start with the size of its redo log and its number of threads. */
+async function requireSafeRedoLog(session: Session): Promise<void> {
+  // The warning is of the statement, and the first of two changes is compared with a value that is about to change.
+  await session.rows("SET GLOBAL innodb_thread_concurrency = @@GLOBAL.innodb_thread_concurrency");
+  const warnings = await session.rows<{ Message: string }>("SHOW WARNINGS");
+  const unsafe = warnings.find(({ Message: message }) => message.includes("for safety of redo log files"));
+  if (unsafe !== undefined) throw new EngineRefused(unsafe.Message);
 }
 
 type Setting = Pick<Parameter, "name" | "type"> & { readonly value: string };
