@@ -40,6 +40,7 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
   let platform: Platform;
   let services: Services;
   let shop: RunningService;
+  let backupId: string;
   /** Id of a copy that is restored beside the tests after it. */
   let before: string;
   let clients: TestImage;
@@ -91,6 +92,8 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     expect(await query("SELECT name FROM items")).toEqual([{ name: "one" }]);
     await expect(open({ plain: true })).rejects.toThrow("Access denied");
     expect(shop.connection.uri).toContain("mysql://app_user@");
+    // Completes beside the next tests.
+    backupId = expectStatus(await platform.rest.post<BackupJson>(path("/backups")), 202).json.id;
   });
 
   it.skipIf(!asRoot)("is entered by the mysql client by name", async () => {
@@ -121,6 +124,21 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
       ),
     );
     expect(JSON.parse(output)).toEqual({ same: true, tls: "TLSv1.3", "without TLS": 1045, "another password": 1045 });
+  });
+
+  it("begins a restore to the moment before rows were deleted", async () => {
+    const stateOf = async () => (await platform.rest.get<BackupJson>(path(`/backups/${backupId}`))).json.status;
+    await waitUntil("the backup is complete", async () => (await stateOf()) === "completed");
+    await query("INSERT INTO items VALUES (2, 'two'), (3, 'three')");
+    const point = new Date(Date.now() + 1);
+    await waitUntil("the moment is over", () => new Date() > point);
+    await query("DELETE FROM items WHERE id > 1");
+    const isArchived = async () =>
+      ((await services.get(shop.service.id)).backups?.restorable?.to ?? "") >= point.toISOString();
+    await waitUntil("the log of the moment is archived", isArchived);
+    const body = { restore_point: point.toISOString(), target_service_name: "before" };
+    const restored = await platform.rest.post<ServiceJson>(path("/backups/restore"), body);
+    before = expectStatus(restored, 202).json.id;
   });
 
   it("has users with the privileges of their roles, and passwords that can be revealed and reset", async () => {
@@ -175,23 +193,6 @@ describe.skipIf(skip !== undefined)("a managed MySQL", () => {
     });
     expect(line).toMatchObject({ component: "slow", message: "SELECT 'a slow statement';" });
     expect(await logged("")).toEqual([]);
-  });
-
-  it("begins a restore to the moment before rows were deleted", async () => {
-    const { id } = expectStatus(await platform.rest.post<BackupJson>(path("/backups")), 202).json;
-    const stateOf = async () => (await platform.rest.get<BackupJson>(path(`/backups/${id}`))).json.status;
-    await waitUntil("the backup is complete", async () => (await stateOf()) === "completed");
-    await query("INSERT INTO items VALUES (3, 'three')");
-    const point = new Date(Date.now() + 1);
-    await waitUntil("the moment is over", () => new Date() > point);
-    await query("DELETE FROM items WHERE id > 1");
-    const isArchived = async () =>
-      ((await services.get(shop.service.id)).backups?.restorable?.to ?? "") >= point.toISOString();
-    await waitUntil("the log of the moment is archived", isArchived);
-    const body = { restore_point: point.toISOString(), target_service_name: "before" };
-    const restored = await platform.rest.post<ServiceJson>(path("/backups/restore"), body);
-    before = expectStatus(restored, 202).json.id;
-    await query("INSERT INTO items VALUES (2, 'two')");
   });
 
   it("is measured", async () => {
