@@ -1,65 +1,32 @@
-import { execFile } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { addressOf } from "@holdfast/testing/api/clients.ts";
-import type { PageJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
-import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commandsOfPage, createPageShell, type PageShell } from "./commands/page-shell.ts";
 
-const execute = promisify(execFile);
-const checkout = join(import.meta.dirname, "..", "..");
-const cache = join(homedir(), ".cache", "holdfast");
 const longMs = 900_000;
 const skip = await requireRecipes(import.meta.filename, "kafka");
-
-/** Commands of the page's first block, without their comments. */
-function commandsOfPage(): string[] {
-  const page = readFileSync(join(checkout, "docs", "how-to", "kafka.md"), "utf8");
-  const [, block = ""] = /```\n(holdfast services create[\s\S]*?)```/.exec(page) ?? [];
-  return block.split("\n").flatMap((line) => line.replace(/\s+#.*$/, "").trim() || []);
-}
 
 // Only root gives a client other names than those of the host.
 describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of Kafka", { timeout: longMs }, () => {
   let platform: Platform;
-  let shell: CommandLine;
-  let hosts: string;
+  let shell: PageShell;
 
   beforeAll(async () => {
     platform = await startPlatform();
-    shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
-    hosts = join(shell.home, "hosts");
+    shell = createPageShell(platform);
   }, longMs);
   afterAll(async () => {
     shell?.remove();
     await platform?.remove();
   }, longMs);
 
-  /** A shell command line of the checkout, for which the names of all services resolve. */
-  async function run(line: string): Promise<string> {
-    const { json } = await platform.rest.get<PageJson<"services", ServiceJson>>("/managed-services");
-    const running = json.services.filter(({ status }) => status === "Running");
-    const names = running.flatMap(({ hostname, nodes }) => [hostname, ...nodes.map((node) => node.hostname)]);
-    const lines = await Promise.all(names.map(async (name) => `${await addressOf(platform, name)} ${name}\n`));
-    writeFileSync(hosts, lines.join(""));
-    const script = `mount --bind ${hosts} /etc/hosts && ${line.replaceAll("holdfast ", "./bin/holdfast.js ")}`;
-    const { stdout } = await execute("unshare", ["--mount", "sh", "-ec", script], {
-      cwd: checkout,
-      // Images are found below the real home.
-      env: { HOLDFAST_CACHE: cache, ...process.env, HOME: shell.home, HOLDFAST_DATA: platform.directory },
-    });
-    return stdout;
-  }
-  const json = async <T>(line: string) => JSON.parse(await run(`${line} --json`)) as T;
+  const run = (line: string) => shell.run(line);
+  const json = <T>(line: string) => shell.json<T>(line);
 
   it("do on a real service what the page shows", async () => {
-    const commands = commandsOfPage();
+    const commands = commandsOfPage("kafka");
     expect(commands.length).toBeGreaterThanOrEqual(12);
     const printed = new Map<string, string>();
     for (const command of commands) {
