@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { dirname, join, matchesGlob, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
@@ -39,13 +40,16 @@ const bundle = await rolldown({
     {
       name: "paths-of-sources",
       transform: {
-        filter: { code: /import\.meta\.(dirname|url)|\b__(dirname|filename)\b/ },
+        filter: { code: /import\.meta\.(dirname|resolve|url)|\b__(dirname|filename)\b/ },
         handler(code, id) {
           if (id.includes("/node_modules/"))
             return /(const|let) __(dirname|filename)/.test(code) ? undefined : `${commonjsPaths(id)}${code}`;
           return code
             .replaceAll("import.meta.dirname", JSON.stringify(dirname(id)))
-            .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(id).href));
+            .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(id).href))
+            .replaceAll(/import\.meta\.resolve\("([^"]+)"\)/g, (_, name: string) =>
+              JSON.stringify(pathToFileURL(createRequire(id).resolve(name)).href),
+            );
         },
       },
     },

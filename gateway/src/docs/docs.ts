@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { CATALOG, type ErrorKey, errorsByStatus, HoldfastError } from "@holdfast/common/errors.ts";
@@ -65,7 +65,7 @@ export interface Asset {
   readonly bytes: Buffer;
 }
 
-const packaged = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+const packaged = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
 const sourceDirectory = import.meta.dirname;
 
 /** The files that pages load; no other file is served. */

@@ -89,7 +89,7 @@ function isDue({ verifiedAt, checkedAt = verifiedAt ?? 0 }: DomainSpec, now: num
 }
 
 /** The domain after a check. `found`: the values of its record. */
-export function afterCheck(domain: DomainSpec, found: readonly string[], now: number): DomainSpec {
+function afterCheck(domain: DomainSpec, found: readonly string[], now: number): DomainSpec {
   const { missingSince = now, ...rest } = domain;
   if (found.includes(recordOf(domain).value)) return { ...rest, checkedAt: now };
   if (now - missingSince >= missingMaxMs) return { ...rest, checkedAt: now, verifiedAt: null };
