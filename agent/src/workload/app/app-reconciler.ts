@@ -12,7 +12,7 @@ import { type AppFront, slotAddress } from "./app-front.ts";
 import type { AppRelay } from "./app-relay.ts";
 import { appOf } from "./app-spec.ts";
 import type { ContainerNetwork, Containers } from "./containers.ts";
-import { probeRelease } from "./readiness-probe.ts";
+import { probeReadiness } from "./readiness-probe.ts";
 import type { ReleaseStates } from "./release-states.ts";
 import { type Slot, type SlotFile, type SlotName, type Slots, slotNames } from "./slots.ts";
 
@@ -104,7 +104,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     const { startedAt = 0 } = containers.status(name) ?? {};
     const deadline = startedAt + release.startTimeoutSeconds * 1_000;
     for (;;) {
-      const reason = await probeRelease(
+      const reason = await probeReadiness(
         { ...slotAddress(network.address, name), path: release.healthCheckPath },
         signal,
       );

@@ -21,7 +21,7 @@ import { createAppReconciler } from "./app-reconciler.ts";
 import { createAppRelay } from "./app-relay.ts";
 import { appOf } from "./app-spec.ts";
 import { createContainers, releaseLog } from "./containers.ts";
-import { probeRelease } from "./readiness-probe.ts";
+import { probeLiveness } from "./readiness-probe.ts";
 import { createReleaseStates } from "./release-states.ts";
 import { createSlotFile } from "./slots.ts";
 
@@ -103,7 +103,7 @@ export function createAppWorkload({ directories, keeper, report, clock, log }: W
       const serving = reconciler.serving();
       if (status.state !== "running" || serving === undefined) continue;
       if (disk !== undefined) status.setCheck(storageCheck(disk));
-      const reason = await probeRelease({ ...serving, path: serving.release.healthCheckPath }, signal);
+      const reason = await probeLiveness({ ...serving, path: serving.release.healthCheckPath }, signal);
       // The state may have changed during the probe.
       if (signal.aborted || status.state !== "running") continue;
       status.setCheck({

@@ -1,5 +1,5 @@
 import { request } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 
 /** Where a release accepts connections, and the path that responds once it is ready; empty: the port alone counts. */
 export interface ProbeTarget {
@@ -9,33 +9,64 @@ export interface ProbeTarget {
 }
 
 const timeoutMs = 5_000;
-/**
- * Time that a connection stays open when a program accepts it. The container's network accepts each connection first,
- * and closes it immediately if no program listens.
- */
-const settledMs = 150;
+/** Time for the first byte after a request without a path. The next attempt connects again. */
+const firstByteMs = 2_000;
+/** Time that a connection stays open when a program has accepted it, on a machine that is not busy. */
+const openMs = 150;
+const silent = "The port does not respond.";
+const greeting =
+  "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nUser-Agent: holdfast-health-check\r\nConnection: close\r\n\r\n";
 
-/** Checks a release once; resolves with the reason why it is not ready, or undefined if it is. */
-export function probeRelease(target: ProbeTarget, signal: AbortSignal): Promise<string | undefined> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  return target.path === "" ? probePort(target, limit) : probePath(target, limit);
+/**
+ * Checks a new release once; resolves with the reason why it is not ready, or undefined if it is. An open connection
+ * shows no program: the network of the container accepts each one itself, and closes it some time later if no program
+ * listens, or not for seconds while the network is being set up. Any bytes do: the response of an HTTP server, or the
+ * settings that an HTTP/2 server sends first.
+ */
+export function probeReadiness(target: ProbeTarget, signal: AbortSignal): Promise<string | undefined> {
+  if (target.path !== "") return probePath(target, withTimeout(signal));
+  return probePort(target, signal, (socket, end) => {
+    const timer = setTimeout(end, firstByteMs, silent);
+    socket.write(greeting);
+    return timer;
+  });
 }
 
-function probePort({ address, port }: ProbeTarget, signal: AbortSignal): Promise<string | undefined> {
+/**
+ * Checks a release that serves; resolves with what is wrong with it, or undefined. A port gets no request, which the
+ * program would log each time.
+ */
+export function probeLiveness(target: ProbeTarget, signal: AbortSignal): Promise<string | undefined> {
+  if (target.path !== "") return probePath(target, withTimeout(signal));
+  return probePort(target, signal, (_, end) => setTimeout(end, openMs, undefined));
+}
+
+function withTimeout(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+}
+
+type End = (reason: string | undefined) => void;
+
+/** Connects, and ends with the first byte, the end of the connection, or the timer of the opened connection. */
+function probePort(
+  { address, port }: ProbeTarget,
+  signal: AbortSignal,
+  opened: (socket: Socket, end: End) => NodeJS.Timeout,
+): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const socket = connect({ host: address, port, signal });
-  let settled: NodeJS.Timeout | undefined;
-  const end = (reason: string | undefined) => {
-    clearTimeout(settled);
+  const socket = connect({ host: address, port, signal: withTimeout(signal) });
+  let timer: NodeJS.Timeout | undefined;
+  const end: End = (reason) => {
+    clearTimeout(timer);
     socket.destroy();
     resolve(reason);
   };
   socket.once("connect", () => {
-    settled = setTimeout(end, settledMs, undefined);
+    timer = opened(socket, end);
   });
   socket.once("data", () => end(undefined));
-  socket.once("error", () => end("The port accepts no connections."));
-  socket.once("close", () => end("The port accepts no connections."));
+  socket.once("error", () => end(silent));
+  socket.once("close", () => end(silent));
   return promise;
 }
 
