@@ -4,20 +4,28 @@ import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./bin/longest-first.js";
 import { sourceFiles } from "./bin/source-files.js";
 
-/** Tests beside the code. Those of agents, compute providers and the T-SQL front end start machines and engines. */
+/** Tests beside the code. */
 const besideTheCode =
-  "{common,mtls,https,egress,feed,controller,gateway,dns,host,inference,ingress,issuer,opmsg,registry,sdk,console,cli,local,store,image,testing}/**/*.test.ts";
-const ofMachines = "{agent,compute,tds}/**/*.test.ts";
+  "{common,mtls,https,egress,feed,controller,gateway,dns,host,inference,ingress,issuer,opmsg,registry,sdk,console,cli,local,store,image,testing,agent,compute,tds}/**/*.test.ts";
 const longLane = "**/*.long.test.ts";
+const alone = [
+  ...filesWith(/^/, /vi\.(mock|useFakeTimers)\(/),
+  ...filesWith(/^(agent|compute|tds)\//, /testing\/(engines|machines|platform|servers|controller)\/|umask|chdir/),
+];
+
 /**
- * Files that replace a module or the clock, which other files of the worker would get, too. A clock that counts timers
- * would also count those that code of other files starts.
+ * Files beside the code that do not share a worker, by their text: those that replace a module or the clock, which
+ * other files of the worker would get, too, and those of agents, compute providers and the T-SQL front end that start
+ * machines and engines.
  */
-const replacing = sourceFiles().filter(
-  (path) =>
-    path.endsWith(".test.ts") &&
-    /vi\.(mock|useFakeTimers)\(/.test(readFileSync(join(import.meta.dirname, path), "utf8")),
-);
+function filesWith(paths: RegExp, content: RegExp): string[] {
+  return sourceFiles().filter(
+    (path) =>
+      path.endsWith(".test.ts") &&
+      paths.test(path) &&
+      content.test(readFileSync(join(import.meta.dirname, path), "utf8")),
+  );
+}
 
 export default defineConfig({
   test: {
@@ -35,7 +43,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "isolated",
-          include: ["test/**/*.test.ts", "bin/*.test.js", ofMachines, longLane, ...replacing],
+          include: ["test/**/*.test.ts", "bin/*.test.js", longLane, ...alone],
           isolate: true,
         },
       },
@@ -46,7 +54,7 @@ export default defineConfig({
         test: {
           name: "shared",
           include: [besideTheCode],
-          exclude: ["**/node_modules/**", longLane, ...replacing],
+          exclude: ["**/node_modules/**", longLane, ...alone],
           isolate: false,
         },
       },

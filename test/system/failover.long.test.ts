@@ -5,12 +5,16 @@ import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.t
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
+import { cutsUnavailable } from "@holdfast/testing/network/uid-network-cuts.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { cutMember } from "./replication/cut-member.ts";
 import { finalCases, createFailoverUnderTest } from "./replication/failover-under-test.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
+
+const why = cutsUnavailable === undefined ? "" : ` (skipped: it takes ${cutsUnavailable})`;
 
 /** Failovers with additional faults; replication.test.ts has the cases in which only the primary fails. */
 describe("a PostgreSQL whose primary fails", () => {
@@ -74,6 +78,14 @@ describe("a PostgreSQL whose primary fails", () => {
     await queue.check();
     await setMode("async");
   });
+
+  it.skipIf(cutsUnavailable !== undefined)(
+    `fails over when its network is cut, while clients still reach it${why}`,
+    async () => {
+      const service = () => fixture.services.get(fixture.main.service.id);
+      await failsOver("network cut", async (id) => cutMember(fixture.platform, await service(), id));
+    },
+  );
 
   it("fails over while controllers are killed as they replace it", async () => {
     const before = new Set((await fixture.services.operations(fixture.main.service.id)).map(({ id }) => id));

@@ -1,12 +1,8 @@
 import { startQueueWorkload } from "@holdfast/testing/api/queue-workload.ts";
-import { cutsUnavailable } from "@holdfast/testing/network/uid-network-cuts.ts";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { cutMember } from "./cut-member.ts";
 import { createFailoverUnderTest, finalCases } from "./failover-under-test.ts";
 import { metricsByRoleCases } from "./metrics-by-role.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
-
-const why = cutsUnavailable === undefined ? "" : ` (skipped: it takes ${cutsUnavailable})`;
 
 /**
  * Cases of a service without a replica. An asynchronous failover may lose rows, so tests that count rows run before
@@ -26,14 +22,6 @@ export function failingPrimaryCases(fixture: ReplicationUnderTest): void {
     });
 
     metricsByRoleCases(fixture, "after an automatic failover");
-
-    it.skipIf(cutsUnavailable !== undefined)(
-      `fails over when its network is cut, while clients still reach it${why}`,
-      async () => {
-        const service = () => fixture.services.get(fixture.main.service.id);
-        await failsOver("network cut", async (id) => cutMember(fixture.platform, await service(), id));
-      },
-    );
 
     outlivedCases(() => fixture.writer);
 
