@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ProblemJson, ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
-import { type ReadRecord, readTopic } from "@holdfast/testing/engines/kafka-ledger.ts";
+import { type ReadRecord, readTopic, writeRecords } from "@holdfast/testing/engines/kafka-ledger.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { drilled, noDrillMachines } from "@holdfast/testing/platform/drills.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
@@ -31,7 +31,11 @@ interface TopicJson {
 }
 
 interface GroupJson {
-  readonly offsets: readonly { readonly partition: number; readonly offset: number }[];
+  readonly offsets: readonly {
+    readonly partition: number;
+    readonly offset: number;
+    readonly end_offset: number;
+  }[];
 }
 
 const skip = await requireRecipes(import.meta.filename, "kafka");
@@ -44,6 +48,8 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
   let bus: RunningService;
   let backup: BackupJson;
   let before: readonly ReadRecord[];
+  let load: Awaited<ReturnType<typeof startLoad>>;
+  let backupAt = 0;
 
   beforeAll(async () => {
     platform = await startPlatform();
@@ -53,15 +59,18 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
     await services.settled(id, "Running", longMs);
     bus = await services.open(id);
   }, longMs);
-  afterAll(() => platform?.remove(), longMs);
+  afterAll(async () => {
+    await load?.stop();
+    await platform?.remove();
+  }, longMs);
 
   const pathOf = (of: RunningService, rest = "") => `/managed-services/${of.service.id}${rest}`;
   const topicOf = async (of: RunningService) =>
     expectStatus(await platform.rest.get<TopicJson>(pathOf(of, `/topics/${topic}`)), 200).json;
-  const offsetsOf = async (of: RunningService) => {
-    const { json } = expectStatus(await platform.rest.get<GroupJson>(pathOf(of, "/consumer-groups/billing")), 200);
-    return json.offsets.map(({ partition, offset }) => [partition, Number(offset)]);
-  };
+  const groupOf = async (of: RunningService, name: string) =>
+    expectStatus(await platform.rest.get<GroupJson>(pathOf(of, `/consumer-groups/${name}`)), 200).json.offsets;
+  const offsetsOf = async (of: RunningService) =>
+    (await groupOf(of, "billing")).map(({ partition, offset }) => [partition, Number(offset)]);
   const rangesOf = ({ partition_states: states }: TopicJson) =>
     states.map(({ start_offset: start, end_offset: end }) => [start, end]);
 
@@ -137,11 +146,56 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
     };
   }
 
-  it("a backup completes while a transaction is open", async () => {
+  /** A producer of numbered records, and a consumer that commits its offset after each. */
+  async function startLoad() {
+    const writing = new AbortController();
+    const writer = await writeRecords(platform, bus, writing.signal);
+    const consumer = serviceKafka(platform, bus).consumer({ groupId: "followers" });
+    await consumer.connect();
+    await consumer.subscribe({ topics: ["ledger"], fromBeginning: true });
+    let read = 0;
+    await consumer.run({ autoCommitThreshold: 1, eachMessage: async () => void (read += 1) });
+    await waitUntil("records are written and read", () => Math.min(writer.acknowledged, read) > 50, {
+      withinMs: longMs,
+    });
+    let stopped: Promise<void> | undefined;
+    const end = async () => {
+      writing.abort();
+      await writer.done;
+      await consumer.disconnect();
+    };
+    return { writer, stop: () => (stopped ??= end()) };
+  }
+
+  /** A topic of the copy that was written and read during the backup is a beginning of the source's. */
+  async function expectLoadOf(copy: RunningService): Promise<void> {
+    const [source, copied] = [
+      await readTopic(serviceKafka(platform, bus), "ledger"),
+      await readTopic(serviceKafka(platform, copy), "ledger"),
+    ];
+    const at = ({ partition, offset }: ReadRecord) => `${partition} ${offset}`;
+    const bySource = new Map(source.map((record) => [at(record), record]));
+    expect(copied).toEqual(copied.map((record) => bySource.get(at(record))));
+    const ids = new Set(copied.map(({ value }) => Number(value)));
+    const early = load.writer.rows.filter(({ acknowledgedAt }) => acknowledgedAt < backupAt);
+    expect(early.length).toBeGreaterThan(50);
+    expect(early.filter(({ id }) => !ids.has(id))).toEqual([]);
+    expect(copied.length).toBeLessThan(source.length);
+    const offsets = await groupOf(copy, "followers");
+    expect(offsets.reduce((sum, { offset }) => sum + Number(offset), 0)).toBeGreaterThan(0);
+    for (const { offset, end_offset: end } of offsets) expect(Number(offset)).toBeLessThanOrEqual(Number(end));
+  }
+
+  it("a backup completes while a transaction is open and other topics are written and read", async () => {
     const reader = { username: "reader", role: "readonly" };
     expectStatus(await platform.rest.post(pathOf(bus, "/database-users"), reader), 201);
     const end = await write();
+    load = await startLoad();
+    backupAt = Date.now();
     backup = await takeBackup();
+    const later = load.writer.acknowledged + 10;
+    await waitUntil("writes continue", () => load.writer.acknowledged > later, { withinMs: longMs });
+    await load.stop();
     expect(backup).toMatchObject({ status: "completed", kind: "snapshot" });
     await end();
     const producer = serviceKafka(platform, bus).producer();
@@ -174,6 +228,7 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
     expect(records).toEqual(before);
     expect(records.length).toBe(300 - 10 + 2);
     await expectReader(copy);
+    await expectLoadOf(copy);
     const restored = await topicOf(copy);
     expect(restored).toMatchObject({ partitions: 3, config: { "retention.ms": "-1" } });
     expect(rangesOf(restored).map(([start]) => start)).toEqual(source.map(([start]) => start));
