@@ -19,6 +19,8 @@ export interface QuorumMember {
 
 export interface Partition {
   readonly topic: string;
+  /** A topic that is deleted and created again has another one. */
+  readonly topicId: string;
   readonly index: number;
   /** Number of the broker that leads it; negative without one. */
   readonly leader: number;
@@ -63,8 +65,8 @@ export async function readPartitions(
 ): Promise<{ readonly brokers: readonly number[]; readonly partitions: readonly Partition[] }> {
   const request = { topics: null, allowAutoCreation: false, includeAuthorizedOperations: false };
   const { brokers, topics } = await session.call(metadata, request);
-  const partitions = topics.flatMap(({ name, partitions: all }) =>
-    all.map(({ index, leader, replicas, inSync }) => ({ topic: name ?? "", index, leader, replicas, inSync })),
+  const partitions = topics.flatMap(({ name, id: topicId, partitions: all }) =>
+    all.map(({ index, leader, replicas, inSync }) => ({ topic: name ?? "", topicId, index, leader, replicas, inSync })),
   );
   return { brokers: brokers.map(({ id }) => id), partitions };
 }

@@ -1,12 +1,13 @@
 import type { Instance } from "../engine-driver.ts";
-import { EngineRefused } from "../engine-errors.ts";
+import { EngineBusy, EngineRefused } from "../engine-errors.ts";
 import type { EngineGroup, EngineGroupOffset, GroupReset, GroupsFacet } from "../topics-facet.ts";
+import { withCoordinators } from "./coordinators.ts";
 import { isReserved } from "./layout.ts";
 import { earliest, latest, offsetsAt, type TopicPartitions } from "./offsets.ts";
 import { deleteGroups, listGroups, metadata, offsetCommit, offsetFetch } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, requireSuccess } from "./protocol/protocol-error.ts";
-import { withAllSessions } from "./session.ts";
+import { type Sessions, withAllSessions } from "./session.ts";
 
 type CommittedOffset = Omit<EngineGroupOffset, "endOffset"> & { readonly metadata: string | null };
 
@@ -20,9 +21,9 @@ const noId = Buffer.alloc(16).toString("base64url");
  */
 export const groups: GroupsFacet = {
   list: (instance, { names, summarized }, signal) =>
-    withAllSessions(instance, signal, async (sessions) => {
+    withGroups(instance, signal, async (coordinators, sessions) => {
       const groups: EngineGroup[] = [];
-      for (const session of sessions) {
+      for (const session of coordinators) {
         const listed = await listedGroups(session, names);
         if (summarized && names.length === 0)
           groups.push(...listed.map(({ id: name, state }) => ({ name, state, lag: undefined, offsets: [] })));
@@ -34,16 +35,16 @@ export const groups: GroupsFacet = {
     }),
 
   reset: (instance, reset, signal) =>
-    withAllSessions(instance, signal, async (sessions) => {
-      const session = await coordinatorOf(sessions, reset.group);
+    withGroups(instance, signal, async (coordinators, sessions) => {
+      const session = await coordinatorOf(coordinators, reset.group);
       if (session === undefined)
         throw new EngineRefused(`The engine has no consumer group ${reset.group}.`, { code: "group_not_found" });
       await resetOffsets(session, sessions, reset);
     }),
 
   drop: (instance, name, signal) =>
-    withAllSessions(instance, signal, async (sessions) => {
-      const session = await coordinatorOf(sessions, name);
+    withCoordinators(instance, signal, async (coordinators) => {
+      const session = await coordinatorOf(coordinators, name);
       if (session === undefined) return { existed: false };
       const { results } = await session.call(deleteGroups, { groups: [name] });
       const code = results[0]?.errorCode ?? 0;
@@ -53,6 +54,17 @@ export const groups: GroupsFacet = {
       return { existed: true };
     }),
 };
+
+/** Sessions at the coordinators, and at all brokers that respond, which name the ends of the partitions. */
+function withGroups<T>(
+  instance: Instance,
+  signal: AbortSignal,
+  work: (coordinators: readonly Connection[], sessions: Sessions) => Promise<T>,
+): Promise<T> {
+  return withCoordinators(instance, signal, (coordinators) =>
+    withAllSessions(instance, signal, (sessions) => work(coordinators, sessions)),
+  );
+}
 
 function active(name: string): EngineRefused {
   const message = `The group ${name} has members. Stop its consumers first.`;
@@ -80,11 +92,11 @@ async function coordinatorOf(sessions: readonly Connection[], group: string): Pr
   return undefined;
 }
 
-/** Offsets of all groups of users, without those of open transactions. */
+/** Offsets of all groups of users, without those of open transactions. Throws EngineBusy as `withCoordinators` does. */
 export function committedOffsets(instance: Instance, signal: AbortSignal) {
-  return withAllSessions(instance, signal, async (sessions) => {
+  return withCoordinators(instance, signal, async (coordinators) => {
     const all: { name: string; offsets: readonly CommittedOffset[] }[] = [];
-    for (const session of sessions)
+    for (const session of coordinators)
       for (const part of partsOf(await listedGroups(session, []))) {
         const committed = await committedOf(session, part);
         all.push(...[...committed].map(([name, offsets]) => ({ name, offsets })));
@@ -132,6 +144,8 @@ async function committedOf(session: Connection, part: readonly ListedGroup[]): P
         offset < 0 ? [] : [{ topic, partition, offset, metadata: text }],
       ),
     );
+  // A broker that no longer coordinates a group, or has not loaded it yet, has none of its offsets.
+  for (const group of answer.groups) requireSuccess("OffsetFetch", group);
   return new Map(answer.groups.map((group) => [group.id, offsetsOf(group)]));
 }
 
@@ -158,12 +172,12 @@ async function resetOffsets(
   const of = [{ topic, partitions: numbers }];
   const timestamp = to === "earliest" ? earliest : to === "latest" ? latest : to;
   const [chosen, ends] = await Promise.all([offsetsAt(sessions, of, timestamp), offsetsAt(sessions, of, latest)]);
-  const partitions = numbers.flatMap((index) => {
-    const key = `${topic} ${index}`;
-    const at = chosen.get(key);
+  const partitions = numbers.map((index) => {
+    const [at, end] = [chosen, ends].map((each) => each.get(`${topic} ${index}`));
+    if (at === undefined || end === undefined)
+      throw new EngineBusy(`The partition ${index} of ${topic} has no leader that responds. Try again.`);
     // No record is as new as the time, so the group continues at the end.
-    const offset = at === undefined || at < 0 ? ends.get(key) : at;
-    return offset === undefined ? [] : [{ index, offset, leaderEpoch: -1, metadata: null }];
+    return { index, offset: at < 0 ? end : at, leaderEpoch: -1, metadata: null };
   });
   const answer = await session.call(offsetCommit, {
     group,

@@ -2,6 +2,7 @@ import type { EngineMetrics, MetricsFacet } from "../insight-facets.ts";
 import { readExporter } from "./exporter.ts";
 import { countClients } from "./front.ts";
 import { consumerLag } from "./groups.ts";
+import { isTransient } from "./protocol/protocol-error.ts";
 
 const withinMs = 3_000;
 const lagReason = "Kafka has no replication lag per member; see kafka_under_replicated_partitions.";
@@ -16,13 +17,16 @@ export const metrics: MetricsFacet = {
     const [figures, connections, lag] = await Promise.all([
       readExporter(instance, bounded),
       countClients(instance, bounded),
-      consumerLag(instance, bounded),
+      consumerLag(instance, bounded).catch((error: unknown) => {
+        if (!isTransient(error)) throw error;
+        return undefined;
+      }),
     ]);
     return measured(figures, connections, lag);
   },
 };
 
-function measured(figures: ReadonlyMap<string, number>, connections: number, lag: number): EngineMetrics {
+function measured(figures: ReadonlyMap<string, number>, connections: number, lag: number | undefined): EngineMetrics {
   const ofUsers = (name: string) => {
     const own = [...figures].filter(([key]) => key.startsWith(`platform_${name}{`));
     return Math.max((figures.get(`all_${name}`) ?? 0) - own.reduce((sum, [, value]) => sum + value, 0), 0);
@@ -31,7 +35,7 @@ function measured(figures: ReadonlyMap<string, number>, connections: number, lag
     gauges: {
       connections,
       kafka_under_replicated_partitions: figures.get("UnderReplicatedPartitions") ?? 0,
-      kafka_consumer_lag: lag,
+      ...(lag !== undefined && { kafka_consumer_lag: lag }),
     },
     counters: {
       kafka_messages_in_per_sec: ofUsers("MessagesInPerSec"),
@@ -40,6 +44,10 @@ function measured(figures: ReadonlyMap<string, number>, connections: number, lag
     },
     ratios: {},
     epoch: String(figures.get("process_start_time_seconds") ?? ""),
-    absent: { replication_lag_seconds: lagReason, replication_lag_bytes: lagReason },
+    absent: {
+      replication_lag_seconds: lagReason,
+      replication_lag_bytes: lagReason,
+      ...(lag === undefined && { kafka_consumer_lag: "The broker loads its consumer groups." }),
+    },
   };
 }

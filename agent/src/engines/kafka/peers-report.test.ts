@@ -8,7 +8,7 @@ const member = (number: number, isReachable = true, directoryId = `d-${number}`)
   isReachable,
 });
 const partition = (replicas: readonly number[], inSync = replicas): Partition => {
-  return { topic: "orders", index: 0, leader: inSync[0] ?? -1, replicas, inSync };
+  return { topic: "orders", topicId: "", index: 0, leader: inSync[0] ?? -1, replicas, inSync };
 };
 const three = [member(1), member(2), member(3)];
 

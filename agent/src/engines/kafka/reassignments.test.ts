@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { drainMoves, raiseMoves, spreadMoves } from "./reassignments.ts";
 
 const partition = (index: number, replicas: readonly number[], leader = replicas[0] ?? -1) => {
-  return { topic: "orders", index, leader, replicas, inSync: replicas };
+  return { topic: "orders", topicId: "", index, leader, replicas, inSync: replicas };
 };
 const replicasOf = (moves: readonly { readonly replicas: readonly number[] }[]) =>
   moves.map(({ replicas }) => replicas.join());

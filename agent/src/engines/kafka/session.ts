@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readEngineFile } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
 import { membersAuthority, partyFile } from "./certificates.ts";
-import { otherMembers } from "../members.ts";
+import { membersOf, otherMembers } from "../members.ts";
 import { portsOf } from "./layout.ts";
 import { metadata } from "./protocol/apis.ts";
 import {
@@ -69,7 +69,7 @@ export async function withAllSessions<T>(
 const respondsWithinMs = 1_000;
 
 /** False for a broker that is down or hangs; its partitions have other leaders soon. */
-async function isResponding(session: Connection): Promise<boolean> {
+export async function isResponding(session: Connection): Promise<boolean> {
   const silence = sleep(respondsWithinMs, false, { ref: false });
   const nothing = { topics: [], allowAutoCreation: false, includeAuthorizedOperations: false };
   const response = session.call(metadata, nothing).then(
@@ -77,6 +77,14 @@ async function isResponding(session: Connection): Promise<boolean> {
     () => false,
   );
   return Promise.race([response, silence]);
+}
+
+/** Address of a broker of the service; undefined if the service has none with this number. */
+export function addressOfBroker({ spec }: Instance, number: number): string | undefined {
+  const members = membersOf(spec);
+  if (members.length === 0) return spec.address;
+  const found = members.find((member) => member.number === number)?.address;
+  return found === "" ? undefined : found;
 }
 
 /** The broker's port for clients, without a user. */

@@ -95,6 +95,18 @@ test("a topic that was deleted during the backup is not restored", async () => {
   ]);
 });
 
+test("the ids of producers are those that brokers assigned, and none that a client made up", async () => {
+  const written = (offset: number, producerId: bigint) => {
+    const bytes = batch(offset);
+    bytes.writeBigInt64BE(producerId, 43);
+    return bytes;
+  };
+  const start: SnapshotFrame = { kind: "partition", partition: 0, start: 0 };
+  const batches = Buffer.concat([written(0, 2_003n), written(1, 2n ** 62n), written(2, -1n)]);
+  await unpack(topic, start, batches, { kind: "partition_end", start: 0, end: 3 }, { kind: "end" });
+  expect((await readContents({ paths: { data } })).maxProducerId).toBe(2_003);
+});
+
 test("a stream that ends too early, or lacks a partition, is refused", async () => {
   await expect(unpack(topic)).rejects.toThrow("ends too early");
   await expect(unpack(topic, { kind: "partition", partition: 1, start: 0 })).rejects.toThrow("lacks a partition");

@@ -10,7 +10,7 @@ import { createSegmentWriter, type SegmentWriter } from "./segments.ts";
 export interface SnapshotContents {
   readonly topics: readonly StoredTopic[];
   readonly groups: readonly { readonly name: string; readonly offsets: readonly StoredOffset[] }[];
-  /** Greatest id of an idempotent producer in the records; -1 without one. */
+  /** Greatest id of an idempotent producer in the records that a broker may have assigned; -1 without one. */
   readonly maxProducerId: number;
 }
 
@@ -33,6 +33,12 @@ export const unpackedDirectory = (instance: DataPath): string => join(engineDire
 export const unpackedLog = (instance: DataPath, topic: number, partition: number): string =>
   join(unpackedDirectory(instance), `${topic}-${partition}`);
 const contentsFile = (instance: DataPath): string => join(engineDirectory(instance), "contents.json");
+
+/**
+ * Brokers assign the ids of producers from 0 on, one to each that starts, but accept any id in a batch. A restore takes
+ * all ids up to the greatest one (`passProducerIds`), which would never end for an id that a client made up.
+ */
+const maxAssignedProducerId = 2 ** 26;
 
 export async function readContents(instance: DataPath): Promise<SnapshotContents> {
   return JSON.parse(await readFile(contentsFile(instance), "utf8")) as SnapshotContents;
@@ -73,7 +79,7 @@ export async function unpackSnapshot(
         case "batches": {
           const batches = [...batchesOf(content)];
           for (const { producerId, records: count } of batches) {
-            maxProducerId = Math.max(maxProducerId, producerId);
+            if (producerId <= maxAssignedProducerId) maxProducerId = Math.max(maxProducerId, producerId);
             records += count;
           }
           await writer?.add(batches);

@@ -2,6 +2,7 @@ import type { Finding } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { readContents } from "./contents.ts";
+import { createLeaderSessions } from "./leader-sessions.ts";
 import { createPartitionReader } from "./partition-reader.ts";
 import { withPrivateBroker } from "./restore.ts";
 
@@ -10,7 +11,8 @@ export async function examine(deps: EngineDeps, instance: Instance, signal: Abor
   const { topics } = await readContents(instance);
   const present = topics.filter(({ partitions }) => partitions.length > 0);
   const [expected, found] = await withPrivateBroker(deps, instance, signal, async () => {
-    const reader = createPartitionReader(instance, signal);
+    const leaders = createLeaderSessions(instance, signal);
+    const reader = createPartitionReader(leaders);
     let [stored, read] = [0, 0];
     try {
       for (const { name, partitions } of present)
@@ -20,7 +22,7 @@ export async function examine(deps: EngineDeps, instance: Instance, signal: Abor
             read += batches.reduce((sum, batch) => sum + batch.records, 0);
         }
     } finally {
-      reader.close();
+      leaders.close();
     }
     return [stored, read] as const;
   });

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instance } from "../../engine-driver.ts";
-import { membersOf } from "../../members.ts";
-import { readPartitions } from "../cluster-view.ts";
+import { type Partition, readPartitions } from "../cluster-view.ts";
 import type { Connection, OpenConnection } from "../protocol/connection.ts";
 import { isTransient, KafkaRefusal } from "../protocol/protocol-error.ts";
-import { openMemberSession, withSession } from "../session.ts";
+import { addressOfBroker, openMemberSession, withSession } from "../session.ts";
 
 const retryMs = 100;
 const leaderWithinMs = 60_000;
@@ -18,8 +17,11 @@ export interface TopicPartition {
 
 /** Sessions at the brokers that lead partitions, one at each broker for all its partitions. */
 export interface LeaderSessions {
-  /** Calls the leader, and again after an election. Undefined if the topic does not exist any more. */
-  at<T>(of: TopicPartition, work: (session: Connection) => Promise<T>): Promise<T | undefined>;
+  /**
+   * Calls the leader, and again after an election. Undefined if the topic does not exist any more, also if there is
+   * another one of its name since.
+   */
+  at<T>(of: TopicPartition, work: (session: Connection, topicId: string) => Promise<T>): Promise<T | undefined>;
   /** Ends all sessions, and calls that have not ended. */
   close(): void;
 }
@@ -28,14 +30,19 @@ export function createLeaderSessions(instance: Instance, caller: AbortSignal): L
   const closed = new AbortController();
   const signal = AbortSignal.any([caller, closed.signal]);
   const sessions = new Map<string, OpenConnection>();
-  let leaders: ReadonlyMap<string, number> | undefined;
+  const topicIds = new Map<string, string>();
+  let current: ReadonlyMap<string, Partition> | undefined;
 
-  async function leaderOf({ topic, partition }: TopicPartition): Promise<number | undefined> {
-    leaders ??= await withSession(instance, signal, async (session) => {
+  async function partitionOf({ topic, partition }: TopicPartition): Promise<Partition | undefined> {
+    current ??= await withSession(instance, signal, async (session) => {
       const { partitions } = await readPartitions(session);
-      return new Map(partitions.map((each) => [`${each.topic} ${each.index}`, each.leader]));
+      return new Map(partitions.map((each) => [`${each.topic} ${each.index}`, each]));
     });
-    return leaders.get(`${topic} ${partition}`);
+    const found = current.get(`${topic} ${partition}`);
+    if (found === undefined) return undefined;
+    const first = topicIds.get(topic) ?? found.topicId;
+    topicIds.set(topic, first);
+    return found.topicId === first ? found : undefined;
   }
 
   async function sessionAt(address: string): Promise<OpenConnection> {
@@ -65,17 +72,17 @@ export function createLeaderSessions(instance: Instance, caller: AbortSignal): L
       while (!limit.aborted) {
         let address: string | undefined;
         try {
-          const leader = await leaderOf(of);
-          if (leader === undefined) return undefined;
-          address = addressOf(instance, leader);
-          if (address !== undefined) return await respondedBy(address, work);
+          const found = await partitionOf(of);
+          if (found === undefined) return undefined;
+          address = addressOfBroker(instance, found.leader);
+          if (address !== undefined) return await respondedBy(address, (session) => work(session, found.topicId));
         } catch (error) {
           // A broker that ended breaks the connection.
           if (error instanceof KafkaRefusal && !isTransient(error)) throw error;
           cause = error;
           if (address !== undefined) disconnect(address);
         }
-        leaders = undefined;
+        current = undefined;
         await sleep(retryMs, undefined, { signal });
       }
       signal.throwIfAborted();
@@ -86,9 +93,4 @@ export function createLeaderSessions(instance: Instance, caller: AbortSignal): L
       for (const address of sessions.keys()) disconnect(address);
     },
   };
-}
-
-function addressOf({ spec }: Instance, number: number): string | undefined {
-  if (membersOf(spec).length === 0) return spec.address;
-  return membersOf(spec).find((member) => member.number === number)?.address;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { OpenedSource } from "../../backup-facet.ts";
 import type { Instance } from "../../engine-driver.ts";
 import type { EngineTopic } from "../../topics-facet.ts";
@@ -5,7 +6,11 @@ import { committedOffsets } from "../groups.ts";
 import { topics } from "../topics.ts";
 import { kafkaVersion } from "../layout.ts";
 import { frame } from "./frames.ts";
+import { createLeaderSessions } from "./leader-sessions.ts";
 import { createPartitionReader } from "./partition-reader.ts";
+
+const respondsWithinMs = 60_000;
+const retryMs = 200;
 
 /** Name of the only stream. */
 export const snapshotStream = "topics";
@@ -16,12 +21,9 @@ export const snapshotStream = "topics";
  * groups come first: a group is never ahead of its data. There is no one moment across partitions.
  */
 export async function openSnapshot(instance: Instance, signal: AbortSignal): Promise<OpenedSource> {
-  // Partitions are read later, so each has all records that were acknowledged before.
-  const dataTime = new Date();
-  const groups = await committedOffsets(instance, signal);
-  const names = (await topics.list(instance, [], signal)).map(({ name }) => name);
-  const found = names.length === 0 ? [] : await topics.list(instance, names, signal);
-  const reader = createPartitionReader(instance, signal);
+  const { dataTime, groups, topics: found } = await repeated(() => overview(instance, signal), signal);
+  const leaders = createLeaderSessions(instance, signal);
+  const reader = createPartitionReader(leaders);
 
   async function* snapshot(): AsyncGenerator<Buffer> {
     for (const { name, offsets } of groups) yield frame({ kind: "group", name, offsets });
@@ -33,8 +35,30 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
     streams: [{ name: snapshotStream, bytes: snapshot() }],
     totalBytes: found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
     end: async () => ({ version: kafkaVersion, dataTime, positions: null }),
-    close: async () => reader.close(),
+    close: async () => leaders.close(),
   };
+}
+
+async function overview(instance: Instance, signal: AbortSignal) {
+  // Partitions are read later, so each has all records that were acknowledged before.
+  const dataTime = new Date();
+  const groups = await committedOffsets(instance, signal);
+  const names = (await topics.list(instance, [], signal)).map(({ name }) => name);
+  return { dataTime, groups, topics: names.length === 0 ? [] : await topics.list(instance, names, signal) };
+}
+
+/** Repeats the work for some time: brokers that end are restarted, and others take over what they led. */
+async function repeated<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const limit = AbortSignal.timeout(respondsWithinMs);
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (limit.aborted) throw error;
+      await sleep(retryMs, undefined, { signal });
+    }
+  }
 }
 
 async function* topicFrames(

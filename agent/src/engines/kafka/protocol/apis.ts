@@ -70,58 +70,65 @@ export const produce = api(
   }),
 );
 
-export const fetch = api(
-  "Fetch",
-  [1, 12],
-  struct({
-    replicaId: int32,
-    maxWaitMs: int32,
-    minBytes: int32,
-    maxBytes: int32,
-    isolationLevel: int8,
-    sessionId: int32,
-    sessionEpoch: int32,
-    topics: array(
-      struct({
-        name: topicName,
-        partitions: array(
-          struct({
-            index: int32,
-            leaderEpoch: int32,
-            fetchOffset: int64,
-            lastFetchedEpoch: int32,
-            startOffset: int64,
-            maxBytes: int32,
-          }),
-        ),
-      }),
-    ),
-    forgotten: array(struct({ name: topicName, partitions: array(int32) })),
-    rackId: string,
-  }),
-  struct({
-    throttleMs,
-    errorCode,
-    sessionId: int32,
-    topics: array(
-      struct({
-        name: topicName,
-        partitions: array(
-          struct({
-            index: int32,
-            errorCode,
-            highWatermark: int64,
-            lastStableOffset: int64,
-            startOffset: int64,
-            aborted: nullableArray(struct({ producerId: int64, firstOffset: int64 })),
-            preferredReplica: int32,
-            records: nullableBytes,
-          }),
-        ),
-      }),
-    ),
-  }),
-);
+/** Reads records of topics that are named by one field: in some versions their name, in later ones their id. */
+function fetchOf<Topic extends Readonly<Record<string, Codec<string>>>>(version: number, topic: Topic) {
+  return api(
+    "Fetch",
+    [1, version],
+    struct({
+      replicaId: int32,
+      maxWaitMs: int32,
+      minBytes: int32,
+      maxBytes: int32,
+      isolationLevel: int8,
+      sessionId: int32,
+      sessionEpoch: int32,
+      topics: array(
+        struct({
+          ...topic,
+          partitions: array(
+            struct({
+              index: int32,
+              leaderEpoch: int32,
+              fetchOffset: int64,
+              lastFetchedEpoch: int32,
+              startOffset: int64,
+              maxBytes: int32,
+            }),
+          ),
+        }),
+      ),
+      forgotten: array(struct({ ...topic, partitions: array(int32) })),
+      rackId: string,
+    }),
+    struct({
+      throttleMs,
+      errorCode,
+      sessionId: int32,
+      topics: array(
+        struct({
+          ...topic,
+          partitions: array(
+            struct({
+              index: int32,
+              errorCode,
+              highWatermark: int64,
+              lastStableOffset: int64,
+              startOffset: int64,
+              aborted: nullableArray(struct({ producerId: int64, firstOffset: int64 })),
+              preferredReplica: int32,
+              records: nullableBytes,
+            }),
+          ),
+        }),
+      ),
+    }),
+  );
+}
+
+export const fetch = fetchOf(12, { name: topicName });
+/** A topic that is deleted and created again has another id. */
+export const fetchById = fetchOf(13, { id: uuid });
 
 export const listOffsets = api(
   "ListOffsets",

@@ -23,8 +23,11 @@ export const errorCodes = {
   saslAuthenticationFailed:  58,
   nonEmptyGroup:             68,
   groupIdNotFound:           69,
+  offsetNotAvailable:        78,
   resourceNotFound:          91,
+  unknownTopicId:           100,
   brokerNotRegistered:      102,
+  inconsistentTopicId:      103,
 } as const;
 
 /** Kafka refused a call, or a part of it. */
@@ -50,7 +53,8 @@ export function requireSuccess(
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof KafkaRefusal)) return false;
   const { unknownTopicOrPartition, leaderNotAvailable, notLeader, notController, coordinatorLoading } = errorCodes;
-  const { coordinatorNotAvailable, notCoordinator, requestTimedOut } = errorCodes;
+  const { coordinatorNotAvailable, notCoordinator, requestTimedOut, offsetNotAvailable } = errorCodes;
+  const { unknownTopicId, inconsistentTopicId } = errorCodes;
   const codes: readonly number[] = [
     unknownTopicOrPartition,
     leaderNotAvailable,
@@ -60,6 +64,9 @@ export function isTransient(error: unknown): boolean {
     coordinatorNotAvailable,
     notCoordinator,
     requestTimedOut,
+    offsetNotAvailable,
+    unknownTopicId,
+    inconsistentTopicId,
   ];
   return codes.includes(error.code);
 }
