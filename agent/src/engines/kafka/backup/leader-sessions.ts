@@ -33,8 +33,8 @@ export function createLeaderSessions(instance: Instance, caller: AbortSignal): L
   const topicIds = new Map<string, string>();
   let current: ReadonlyMap<string, Partition> | undefined;
 
-  async function partitionOf({ topic, partition }: TopicPartition): Promise<Partition | undefined> {
-    current ??= await withSession(instance, signal, async (session) => {
+  async function partitionOf({ topic, partition }: TopicPartition, limit: AbortSignal): Promise<Partition | undefined> {
+    current ??= await withSession(instance, limit, async (session) => {
       const { partitions } = await readPartitions(session);
       return new Map(partitions.map((each) => [`${each.topic} ${each.index}`, each]));
     });
@@ -72,7 +72,7 @@ export function createLeaderSessions(instance: Instance, caller: AbortSignal): L
       while (!limit.aborted) {
         let address: string | undefined;
         try {
-          const found = await partitionOf(of);
+          const found = await partitionOf(of, limit);
           if (found === undefined) return undefined;
           address = addressOfBroker(instance, found.leader);
           if (address !== undefined) return await respondedBy(address, (session) => work(session, found.topicId));

@@ -9,7 +9,9 @@ import { frame } from "./frames.ts";
 import { createLeaderSessions } from "./leader-sessions.ts";
 import { createPartitionReader } from "./partition-reader.ts";
 
+/** A broker that hangs does not close its connections. */
 const respondsWithinMs = 60_000;
+const readableWithinMs = 300_000;
 const retryMs = 200;
 
 /** Name of the only stream. */
@@ -21,7 +23,7 @@ export const snapshotStream = "topics";
  * groups come first: a group is never ahead of its data. There is no one moment across partitions.
  */
 export async function openSnapshot(instance: Instance, signal: AbortSignal): Promise<OpenedSource> {
-  const { dataTime, groups, topics: found } = await repeated(() => overview(instance, signal), signal);
+  const { dataTime, groups, topics: found } = await repeated((limit) => overview(instance, limit), signal);
   const leaders = createLeaderSessions(instance, signal);
   const reader = createPartitionReader(leaders);
 
@@ -48,14 +50,14 @@ async function overview(instance: Instance, signal: AbortSignal) {
 }
 
 /** Repeats the work for some time: brokers that end are restarted, and others take over what they led. */
-async function repeated<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const limit = AbortSignal.timeout(respondsWithinMs);
+async function repeated<T>(work: (limit: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+  const end = AbortSignal.timeout(readableWithinMs);
   for (;;) {
     try {
-      return await work();
+      return await work(AbortSignal.any([signal, AbortSignal.timeout(respondsWithinMs)]));
     } catch (error) {
       signal.throwIfAborted();
-      if (limit.aborted) throw error;
+      if (end.aborted) throw error;
       await sleep(retryMs, undefined, { signal });
     }
   }
