@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { singleRecord } from "../protocol/record-batch.ts";
 import { batchesOf } from "./batches.ts";
 import { readContents, unpackedLog, unpackSnapshot } from "./contents.ts";
-import { type SnapshotFrame, frame } from "./frames.ts";
+import { frame, groupFrames, readFrames, type SnapshotFrame } from "./frames.ts";
 
 let data: string;
 beforeEach(() => {
@@ -105,6 +105,22 @@ test("the ids of producers are those that brokers assigned, and none that a clie
   const batches = Buffer.concat([written(0, 2_003n), written(1, 2n ** 62n), written(2, -1n)]);
   await unpack(topic, start, batches, { kind: "partition_end", start: 0, end: 3 }, { kind: "end" });
   expect((await readContents({ paths: { data } })).maxProducerId).toBe(2_003);
+});
+
+test("the offsets of a group are in several frames if clients stored long texts with them", async () => {
+  const metadata = "\u0001".repeat(1 << 20);
+  const offsets = [0, 1, 2].map((partition) => ({ topic: "orders", partition, offset: 7, metadata }));
+  async function* stream() {
+    yield* groupFrames("billing", offsets);
+    yield* groupFrames("empty", []);
+    yield frame({ kind: "end" });
+  }
+  const found: SnapshotFrame[] = [];
+  for await (const { header } of readFrames(stream())) found.push(header);
+  const ofGroup = (name: string) => found.filter((each) => each.kind === "group" && each.name === name);
+  expect(ofGroup("billing").length).toBe(3);
+  expect(ofGroup("billing").flatMap((each) => (each.kind === "group" ? each.offsets : []))).toEqual(offsets);
+  expect(ofGroup("empty")).toEqual([{ kind: "group", name: "empty", offsets: [] }]);
 });
 
 test("a stream that ends too early, or lacks a partition, is refused", async () => {

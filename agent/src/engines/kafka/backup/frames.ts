@@ -10,7 +10,8 @@ export interface StoredOffset {
 
 /**
  * A snapshot is a sequence of frames: the length of a JSON document in 4 bytes, the document, and for `batches` the
- * given number of bytes. Groups come first, then each topic with its partitions, and the last frame is `end`.
+ * given number of bytes. Groups come first, each in one frame or several, then each topic with its partitions, and the
+ * last frame is `end`.
  */
 export type SnapshotFrame =
   | { readonly kind: "group"; readonly name: string; readonly offsets: readonly StoredOffset[] }
@@ -31,6 +32,8 @@ export type SnapshotFrame =
   | { readonly kind: "end" };
 
 const maxHeaderBytes = 16 << 20;
+/** Length of the texts in a frame of offsets, which clients choose: a group may have a long one for each partition. */
+const maxOffsetChars = 512 << 10;
 
 /** Encodes a frame; the bytes of `batches` follow separately. */
 export function frame(header: SnapshotFrame): Buffer {
@@ -38,6 +41,22 @@ export function frame(header: SnapshotFrame): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(text.length);
   return Buffer.concat([length, text]);
+}
+
+/** Encodes the offsets of a group. */
+export function* groupFrames(name: string, offsets: readonly StoredOffset[]): Generator<Buffer> {
+  let part: StoredOffset[] = [];
+  let chars = 0;
+  for (const offset of offsets) {
+    const own = offset.topic.length + (offset.metadata?.length ?? 0) + 64;
+    if (part.length > 0 && chars + own > maxOffsetChars) {
+      yield frame({ kind: "group", name, offsets: part });
+      [part, chars] = [[], 0];
+    }
+    part.push(offset);
+    chars += own;
+  }
+  yield frame({ kind: "group", name, offsets: part });
 }
 
 /** Throws for a stream that does not end with `end`. */

@@ -5,7 +5,7 @@ import type { EngineTopic } from "../../topics-facet.ts";
 import { committedOffsets } from "../groups.ts";
 import { topics } from "../topics.ts";
 import { kafkaVersion } from "../layout.ts";
-import { frame } from "./frames.ts";
+import { frame, groupFrames } from "./frames.ts";
 import { createLeaderSessions } from "./leader-sessions.ts";
 import { createPartitionReader } from "./partition-reader.ts";
 
@@ -13,6 +13,8 @@ import { createPartitionReader } from "./partition-reader.ts";
 const respondsWithinMs = 60_000;
 const readableWithinMs = 300_000;
 const retryMs = 200;
+/** A response has all settings of each topic. */
+const topicsPerCall = 500;
 
 /** Name of the only stream. */
 export const snapshotStream = "topics";
@@ -28,7 +30,7 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
   const reader = createPartitionReader(leaders);
 
   async function* snapshot(): AsyncGenerator<Buffer> {
-    for (const { name, offsets } of groups) yield frame({ kind: "group", name, offsets });
+    for (const { name, offsets } of groups) yield* groupFrames(name, offsets);
     for (const topic of found) yield* topicFrames(reader, topic);
     yield frame({ kind: "end" });
   }
@@ -46,7 +48,10 @@ async function overview(instance: Instance, signal: AbortSignal) {
   const dataTime = new Date();
   const groups = await committedOffsets(instance, signal);
   const names = (await topics.list(instance, [], signal)).map(({ name }) => name);
-  return { dataTime, groups, topics: names.length === 0 ? [] : await topics.list(instance, names, signal) };
+  const found: EngineTopic[] = [];
+  for (let at = 0; at < names.length; at += topicsPerCall)
+    found.push(...(await topics.list(instance, names.slice(at, at + topicsPerCall), signal)));
+  return { dataTime, groups, topics: found };
 }
 
 /** Repeats the work for some time: brokers that end are restarted, and others take over what they led. */
