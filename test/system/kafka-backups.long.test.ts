@@ -96,7 +96,10 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
     const admin = kafka.admin();
     await admin.connect();
     const configEntries = [{ name: "retention.ms", value: "-1" }];
-    await admin.createTopics({ topics: [{ topic, numPartitions: 3, configEntries }], waitForLeaders: true });
+    // A topic of a cluster of three; it has one replica here.
+    const strict = { topic: "strict", configEntries: [{ name: "min.insync.replicas", value: "2" }] };
+    const topics = [{ topic, numPartitions: 3, configEntries }, strict];
+    await admin.createTopics({ topics, waitForLeaders: true });
     const producer = kafka.producer();
     await producer.connect();
     const messages = Array.from({ length: 300 }, (_, index) => ({
@@ -240,6 +243,7 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
     const producer = serviceKafka(platform, copy).producer({ idempotent: true, maxInFlightRequests: 1 });
     await producer.connect();
     for (const value of ["a", "b", "c"]) await producer.send({ topic, acks: -1, messages: [{ partition: 0, value }] });
+    await producer.send({ topic: "strict", acks: -1, messages: [{ value: "a" }] });
     await producer.disconnect();
     const after = await readTopic(serviceKafka(platform, copy), topic);
     expect(after.filter(({ key }) => key === null).map(({ value }) => value)).toEqual(["a", "b", "c"]);

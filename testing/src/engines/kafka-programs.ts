@@ -77,13 +77,14 @@ export interface MeasuredPerformance {
   readonly consumedMbPerS: number;
 }
 
-/** Writes and reads records of 1,000 bytes by Kafka's own performance tools. */
-export async function runPerformanceTools(
+/** Runs a program of Kafka's tools by its arguments, with the address of the service and a file of client settings. */
+type Tool = (argv: readonly string[]) => Promise<string>;
+
+async function withKafkaTools<T>(
   platform: Platform,
   service: Service,
-  topic: string,
-  records: number,
-): Promise<MeasuredPerformance> {
+  work: (run: Tool, servers: string, file: string) => Promise<T>,
+): Promise<T> {
   const tools = await openKafkaTools();
   return withClientFiles(platform, service, async (directory) => {
     const servers = `${service.connection.host}:${service.connection.port}`;
@@ -100,13 +101,37 @@ export async function runPerformanceTools(
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
     writeFileSync(file, lines.join(""));
     const java = [`-Djdk.net.hosts.file=${join(directory, "hosts")}`];
-    return measurePerformance((argv) => tools.run([...java, ...argv], [directory]), { servers, file, topic, records });
+    return work((argv) => tools.run([...java, ...argv], [directory]), servers, file);
   });
+}
+
+/** Runs a command of Kafka's distribution as `app_user`; resolves with its output. */
+export function runKafkaCommand(
+  platform: Platform,
+  service: Service,
+  name: string,
+  args: readonly string[],
+): Promise<string> {
+  return withKafkaTools(platform, service, (run, servers, file) =>
+    run([name, "--bootstrap-server", servers, "--command-config", file, ...args]),
+  );
+}
+
+/** Writes and reads records of 1,000 bytes by Kafka's own performance tools. */
+export function runPerformanceTools(
+  platform: Platform,
+  service: Service,
+  topic: string,
+  records: number,
+): Promise<MeasuredPerformance> {
+  return withKafkaTools(platform, service, (run, servers, file) =>
+    measurePerformance(run, { servers, file, topic, records }),
+  );
 }
 
 /** Runs both tools by `run`, with a file of client settings. */
 export async function measurePerformance(
-  run: (argv: readonly string[]) => Promise<string>,
+  run: Tool,
   {
     servers,
     file,

@@ -68,11 +68,16 @@ export const topics: TopicsFacet = {
   drop: (instance, name, signal) =>
     withSession(instance, signal, async (session) => {
       if (!isVisible(name)) return { existed: false };
+      const before = await topicIdOf(session, name);
       const { results } = await session.call(deleteTopics, { topics: [{ name, id: noId }], timeoutMs });
       const [result] = results;
       if (result?.errorCode === errorCodes.unknownTopicOrPartition) return { existed: false };
       if (result !== undefined) refuse(() => requireSuccess("DeleteTopics", result));
-      await untilApplied(signal, async () => (await topicsOf(session, [name])).length === 0);
+      // While clients write, Kafka creates a topic of the same name again.
+      await untilApplied(signal, async () => {
+        const found = await topicIdOf(session, name);
+        return found === undefined || (before !== undefined && found !== before);
+      });
       return { existed: true };
     }),
 
@@ -118,6 +123,13 @@ async function topicsOf(session: Connection, names: readonly string[] | null): P
     return [{ name, partitions: partitions.length, replicationFactor, sizeBytes: 0, config: {}, partitionStates }];
   });
   return found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Id of a topic, which another one of the same name does not have. */
+async function topicIdOf(session: Connection, name: string): Promise<string | undefined> {
+  const request = { topics: [{ id: noId, name }], allowAutoCreation: false, includeAuthorizedOperations: false };
+  const [found] = (await session.call(metadata, request)).topics;
+  return found?.errorCode === errorCodes.unknownTopicOrPartition ? undefined : found?.id;
 }
 
 async function withDetails(sessions: Sessions, found: readonly EngineTopic[]): Promise<EngineTopic[]> {

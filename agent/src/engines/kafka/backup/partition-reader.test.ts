@@ -101,6 +101,11 @@ test("a new leader that does not know yet what is committed is asked again", asy
   expect(await read(leaderIn(unsure, unsure, settled))).toEqual(all);
 });
 
+test("a partition without records is not read", async () => {
+  const range = { start: 0, end: 0 };
+  expect(await read(leaderIn({ ...settled, records: 0, stable: 0 }))).toEqual({ offsets: [], range });
+});
+
 test("records that compaction removed are not waited for", async () => {
   expect(await read(leaderIn({ ...settled, records: 2 }))).toEqual({ offsets: [0, 1], range: all.range });
 });

@@ -37,6 +37,7 @@ export function createPartitionReader(leaders: Pick<LeaderSessions, "at">) {
       let position = start;
       const end = await leaders.at(of, (session) => offsetOf(session, of, latest));
       if (end === undefined) return undefined;
+      if (end <= start) return { start, end: start };
       let next = fetchAt(of, position, end);
       for (;;) {
         const found = await next;
