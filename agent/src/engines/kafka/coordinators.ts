@@ -10,6 +10,8 @@ import { internalPartitions } from "./settings.ts";
 
 /** FindCoordinatorRequest.CoordinatorType.GROUP. */
 const groupType = 0;
+/** No other broker has the groups of one that is slow. */
+const respondsWithinMs = 4_000;
 /** Topic of the groups; the leader of a partition coordinates the groups in it. */
 const offsetsTopic = "__consumer_offsets";
 
@@ -46,7 +48,7 @@ export function withCoordinators<T>(
       const address = addressOfBroker(instance, number);
       if (address === undefined) throw moving();
       return withMemberSession(instance, address, signal, async (session) => {
-        if (!(await isResponding(session))) throw moving();
+        if (!(await isResponding(session, respondsWithinMs))) throw moving();
         return open(more, [...sessions, session]);
       });
     };

@@ -69,8 +69,8 @@ export async function withAllSessions<T>(
 const respondsWithinMs = 1_000;
 
 /** False for a broker that is down or hangs; its partitions have other leaders soon. */
-export async function isResponding(session: Connection): Promise<boolean> {
-  const silence = sleep(respondsWithinMs, false, { ref: false });
+export async function isResponding(session: Connection, withinMs = respondsWithinMs): Promise<boolean> {
+  const silence = sleep(withinMs, false, { ref: false });
   const nothing = { topics: [], allowAutoCreation: false, includeAuthorizedOperations: false };
   const response = session.call(metadata, nothing).then(
     () => true,
