@@ -47,6 +47,8 @@ export interface EngineMachine {
   bringUp(): Promise<void>;
   /** Ends the engine and its companions with the driver's signal, or with another. */
   stop(signal?: NodeJS.Signals): Promise<void>;
+  /** Pauses the engine; the returned function resumes it. */
+  pause(): () => void;
   /**
    * Does the work of a component that runs as the engine's user, in the test's own process: programs that it runs own
    * the files that the process created before.
@@ -203,6 +205,12 @@ export async function createEngineMachine(
       for (const [index, child] of [...children.entries()].reverse())
         await end(child, signal ?? signals[index] ?? "SIGTERM");
       children = [];
+    },
+    pause() {
+      const pid = programPid(children[0]?.process.pid ?? 0);
+      if (pid === undefined) throw new Error("the engine does not run");
+      process.kill(pid, "SIGSTOP");
+      return () => void process.kill(pid, "SIGCONT");
     },
     run,
     output: () => output,
