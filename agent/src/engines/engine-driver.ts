@@ -80,6 +80,8 @@ export interface EngineDriver {
   /** Parses a line of the engine's log; undefined for a continuation of the line before. */
   parseLog(line: string): ParsedLogLine | undefined;
   readonly slowLog?: SlowLogFacet;
+  /** Creates the reader of one start's log, for an engine whose start may take long, such as after a crash. */
+  startProgress?(): StartProgress;
   /** Cause of a failed start or an exit, by the last lines that the engine printed. */
   explainFailure(output: string): EngineFailure;
   readonly users?: UsersFacet;
@@ -101,6 +103,9 @@ export interface EngineDriver {
   readonly sessions?: SessionsFacet;
   readonly readOnlyQuery?: ReadOnlyQueryFacet;
 }
+
+/** Called with each line that the engine prints while it starts; returns what it does since then, for users. */
+export type StartProgress = (line: string) => string | undefined;
 
 /** Log of slow statements, which the engine writes itself. Users determine its text, so no state depends on it. */
 export interface SlowLogFacet {

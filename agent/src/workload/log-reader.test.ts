@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ReadLogsResultSchema, ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LogLevel } from "../engines/engine-driver.ts";
 import { createTextLogReader, type TextLogReader } from "./log-reader.ts";
@@ -258,4 +259,28 @@ describe("a wait for a line", () => {
     stopped.abort(new Error("the settings changed"));
     await expect(waiting).rejects.toThrow("the settings changed");
   });
+});
+
+test("a follower reads what was printed before, and later lines of any segment, until its signal", async () => {
+  await writeFile(`${path}.1`, "1 info a\n2 info b\n");
+  const lines: string[] = [];
+  const reads: number[] = [];
+  const ended = new AbortController();
+  const following = logs.follow(
+    "",
+    { onLine: (line) => lines.push(line), onRead: () => reads.push(lines.length) },
+    ended.signal,
+  );
+  await waitUntil("the printed lines are read", () => lines.length === 2);
+  await waitUntil("the reader is called once for both", () => reads.length > 0);
+  expect(reads[0]).toBe(2);
+  await appendFile(`${path}.1`, "3 info c\n");
+  await writeFile(`${path}.2`, "4 info d\n");
+  await waitUntil("the later lines are read", () => lines.length === 4);
+  expect(lines).toEqual(["1 info a", "2 info b", "3 info c", "4 info d"]);
+  ended.abort();
+  await following;
+  const { length } = reads;
+  await appendFile(`${path}.2`, "5 info e\n");
+  expect(reads).toHaveLength(length);
 });

@@ -25,6 +25,14 @@ export interface TextLogReader {
   printedSince(cursor: string): Promise<string[]>;
   /** Waits for the first line since a cursor that matches, and resolves to it as it was printed. */
   nextLine(cursor: string, options: NextLineOptions): Promise<string>;
+  /** Reads the lines since a cursor, and later ones as they are printed. Resolves at the signal. */
+  follow(cursor: string, reader: LineReader, signal: AbortSignal): Promise<void>;
+}
+
+export interface LineReader {
+  readonly onLine: (line: string) => void;
+  /** Called once all lines that were printed so far have been read. */
+  readonly onRead: () => void;
 }
 
 export interface NextLineOptions {
@@ -48,7 +56,8 @@ const levels: readonly LogLevel[] = ["debug", "info", "warning", "error"];
 const defaultLimit = 100;
 const maxLimit = 1_000;
 const maxResponseBytes = 1 << 20;
-const maxPrintedLines = 100;
+/** More than MySQL's notes of a failed start, of which the first lines are the errors. */
+const maxPrintedLines = 200;
 const maxMessageLength = 8_192;
 const maxEntryLength = 64 << 10;
 /** The lines of one entry are written together, so after this time it is complete. */
@@ -139,6 +148,22 @@ export function createTextLogReader({ component, path, parse, now = Date.now }: 
       return printed;
     },
     nextLine: (cursor, options) => nextLine(path, cursor, options),
+    async follow(cursor, { onLine, onRead }, signal) {
+      let position = startOf(cursor);
+      const segments = watchSegments(path);
+      try {
+        while (!signal.aborted) {
+          ({ position } = await readNew(path, position, (line) => {
+            onLine(line);
+            return signal.aborted;
+          }));
+          if (!signal.aborted) onRead();
+          await segments.changed(rereadIntervalMs, signal).catch(() => undefined);
+        }
+      } finally {
+        segments.close();
+      }
+    },
     read: (request, signal) => (request.completeEntries ? readEntries(request, signal) : readLines(request, signal)),
   };
 
@@ -261,26 +286,41 @@ export async function nextLine(
   { matches, ended, signal }: NextLineOptions,
 ): Promise<string> {
   const limit = AbortSignal.any([ended, signal]);
-  const segments = watchDirectory(dirname(path), (name) => name.startsWith(`${basename(path)}.`));
+  const segments = watchSegments(path);
   let position = startOf(cursor);
   try {
     for (;;) {
       signal.throwIfAborted();
       // Read before the log, which is complete once its component has ended.
       const isOver = ended.aborted;
-      for (const segment of segmentsIn(path).filter((number) => number >= position.segment)) {
-        if (segment > position.segment) position = { segment, offset: 0 };
-        for await (const { text, end } of linesOf(`${path}.${segment}`, position.offset)) {
-          position = { segment, offset: end };
-          if (matches(text)) return text;
-        }
-      }
+      const read = await readNew(path, position, matches);
+      if (read.line !== undefined) return read.line;
+      ({ position } = read);
       if (isOver) throw ended.reason;
       await segments.changed(rereadIntervalMs, limit).catch(() => undefined);
     }
   } finally {
     segments.close();
   }
+}
+
+const watchSegments = (path: string) => watchDirectory(dirname(path), (name) => name.startsWith(`${basename(path)}.`));
+
+/** Reads complete lines from a position up to the first that matches, which it returns, or to the end. */
+async function readNew(
+  path: string,
+  from: Position,
+  matches: (line: string) => boolean,
+): Promise<{ readonly position: Position; readonly line?: string }> {
+  let position = from;
+  for (const segment of segmentsIn(path).filter((number) => number >= from.segment)) {
+    if (segment > position.segment) position = { segment, offset: 0 };
+    for await (const { text, end } of linesOf(`${path}.${segment}`, position.offset)) {
+      position = { segment, offset: end };
+      if (matches(text)) return { position, line: text };
+    }
+  }
+  return { position };
 }
 
 /**

@@ -8,6 +8,7 @@ import { createPostgresqlDriver } from "../postgresql/driver.ts";
 import { documentRoles } from "../postgresql/layout.ts";
 import { type FrontEndOptions, render } from "../postgresql/render.ts";
 import { messageOf } from "../postgresql/session.ts";
+import { startProgress } from "../postgresql/start-progress.ts";
 import { asPostgresql, ofPostgresql } from "./as-postgresql.ts";
 import { databases } from "./databases.ts";
 import { documentsCompanion } from "./documents.ts";
@@ -75,6 +76,7 @@ export function createMongodbDriver(deps: EngineDeps): EngineDriver {
       return { ...observed, checks: [...observed.checks, ...checks] };
     },
     parseLog: postgresql.parseLog,
+    startProgress,
     explainFailure: postgresql.explainFailure,
     ...(collations && { collations: ofPostgresql(collations) }),
     databases,

@@ -27,6 +27,7 @@ import { render } from "./render.ts";
 import { messageOf } from "./session.ts";
 import { sessions } from "./sessions.ts";
 import { createSlowStatements, slowLog } from "./slow-log.ts";
+import { startProgress } from "./start-progress.ts";
 import { users } from "./users.ts";
 
 /**
@@ -67,6 +68,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     observe: (instance, signal) => observe(own, instance, signal),
     parseLog,
     slowLog,
+    startProgress,
     explainFailure,
     users,
     databases,

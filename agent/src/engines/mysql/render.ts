@@ -26,9 +26,17 @@ const startName = "start.sql";
 const refuseSessions =
   "DO (SELECT IF(VARIABLE_VALUE = '', (SELECT 1 UNION SELECT 2), 1) FROM performance_schema.session_status WHERE VARIABLE_NAME = 'Ssl_cipher')";
 
-/** Statements of each start: exclude the platform's sessions from statistics. */
-const startSql = [platform, replicaUser]
-  .map((user) => `INSERT INTO performance_schema.setup_actors VALUES ('%', '${user}', '%', 'NO', 'NO');\n`)
+/**
+ * Statements of each start: exclude the platform's sessions from statistics, and log no notes from then on, such as
+ * those of every session that ends without a farewell.
+ */
+const startSql = [
+  ...[platform, replicaUser].map(
+    (user) => `INSERT INTO performance_schema.setup_actors VALUES ('%', '${user}', '%', 'NO', 'NO')`,
+  ),
+  "SET GLOBAL log_error_verbosity = 2",
+]
+  .map((statement) => `${statement};\n`)
   .join("");
 
 /** Parameter whose value in the engine includes sessions of the platform. */
@@ -99,7 +107,8 @@ function fixedSettings(instance: Instance): [string, string][] {
     ["binlog_expire_logs_seconds", "0"],
     ["gtid_mode", "ON"],
     ["enforce_gtid_consistency", "ON"],
-    ["log_error_verbosity", "2"],
+    // Notes are the only report of a crash recovery, during which the engine accepts no connections.
+    ["log_error_verbosity", "3"],
     ["log_timestamps", "UTC"],
     // Default sizes assume a machine that runs nothing else.
     ["temptable_max_ram", String(Math.max(Math.floor(memoryBytes / 32), 2 << 20))],

@@ -25,6 +25,7 @@ import { createReplication } from "./replication/replication.ts";
 import { memoryLimitArgv, sessionMemoryBytes } from "./session-memory.ts";
 import { messageOf } from "./session.ts";
 import { sessions } from "./sessions.ts";
+import { startProgress } from "./start-progress.ts";
 import { createUpgrade } from "./upgrade/upgrade.ts";
 import { users } from "./users.ts";
 
@@ -57,6 +58,7 @@ export function createPostgresqlDriver(deps: RecoveryDeps): EngineDriver {
     reload: (instance, signal) => reload({ ...deps, pooler }, instance, signal),
     observe: (instance, signal) => observe({ dataSize, pooler }, instance, signal),
     parseLog,
+    startProgress,
     explainFailure,
     users,
     databases,

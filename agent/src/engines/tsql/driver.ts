@@ -6,6 +6,7 @@ import { frontFiles } from "../front/front-config.ts";
 import { frontCompanion, missingFront } from "../front/front.ts";
 import { createPostgresqlDriver } from "../postgresql/driver.ts";
 import { render } from "../postgresql/render.ts";
+import { startProgress } from "../postgresql/start-progress.ts";
 import { checkFrontEnd, frontEndCompanion } from "./front-end.ts";
 import { frontEndListeners, frontOf } from "./front.ts";
 import { frontProgram } from "./layout.ts";
@@ -61,6 +62,7 @@ export function createTsqlDriver(deps: EngineDeps): EngineDriver {
       return { ...observed, checks };
     },
     parseLog: postgresql.parseLog,
+    startProgress,
     explainFailure: postgresql.explainFailure,
     ...(collations && { collations }),
     ...(users && { users }),

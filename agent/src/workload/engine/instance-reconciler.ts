@@ -84,7 +84,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     lease,
     log,
   } = deps;
-  const readiness = createReadiness({ process, status, log });
+  const readiness = createReadiness({ process, status, logs, log });
   const applied = createAppliedSettings({ files, status });
   const ready = createReadyEngine({ process, readiness, dataVersion, status });
   /** Starts in a row that a kill ended, whose cause is not known. */
@@ -191,7 +191,7 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     await process.ensureCompanions(driver, instance);
     log.info("engine started", { service: spec.serviceId, engine: spec.engine, version: spec.version });
     try {
-      await ready.awaitReady({ driver, instance }, { isNew }, signals.changed);
+      await ready.awaitReady({ driver, instance }, { isNew, mark }, signals.changed);
     } catch (error) {
       if (!process.isEmpty || signals.urgent.aborted) throw error;
       // Replay reached log of a primary with larger values, so no parameter is at fault.
@@ -283,7 +283,8 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
       log.info(isPromotion ? "engine promoted" : "engine adopted", fields);
       try {
         await lease.acquire(spec, AbortSignal.any([signals.changed, process.lifetime()]));
-        await ready.awaitReady({ driver, instance }, { isNew: false }, signals.changed);
+        // Where the log of an adopted engine's start begins is unknown.
+        await ready.awaitReady({ driver, instance }, { isNew: false, mark: "" }, signals.changed);
         await readiness.becomeRunning({ driver, instance }, signals.changed);
       } catch (error) {
         if (!process.isEmpty || signals.urgent.aborted) throw error;

@@ -4,12 +4,17 @@ import type { DrivenInstance } from "../../engines/engine-driver.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import { listenerCheck, listenerMessage, missingListeners } from "./listener-check.ts";
+import type { TextLogReader } from "../log-reader.ts";
 import { explain } from "./engine-messages.ts";
+import { reportStart } from "./start-report.ts";
 
 /** Waits until a started engine may be reported as running. */
 export interface Readiness {
-  /** Waits until the signal: an engine that recovers is never interrupted. */
-  untilReady(driven: DrivenInstance, limit: AbortSignal): Promise<void>;
+  /**
+   * Waits until the signal: an engine that recovers is never interrupted. Meanwhile the state's reason is what the
+   * engine prints about its progress since the mark, a cursor of its log.
+   */
+  untilReady(driven: DrivenInstance, mark: string, limit: AbortSignal): Promise<void>;
   /**
    * Observes the engine after it applied new settings, so that both are reported together. The probes report a failure
    * if it persists.
@@ -25,6 +30,7 @@ export interface Readiness {
 export interface ReadinessDeps {
   readonly process: EngineProcess;
   readonly status: InstanceStatus;
+  readonly logs: Pick<TextLogReader, "follow">;
   readonly log: Log;
 }
 
@@ -33,30 +39,39 @@ const maxRetryMs = 30_000;
 const observeTimeoutMs = 3_000;
 const observeRetryMs = 100;
 
-export function createReadiness({ process, status, log }: ReadinessDeps): Readiness {
+export function createReadiness({ process, status, logs, log }: ReadinessDeps): Readiness {
+  async function becomeReady(driven: DrivenInstance, limit: AbortSignal): Promise<void> {
+    const { driver, instance } = driven;
+    let companionRetryMs = readyRetryMs;
+    for (;;) {
+      try {
+        limit.throwIfAborted();
+        await process.whileCompanionsRun(driven, limit, (until) => driver.ready(instance, until));
+        return;
+      } catch (error) {
+        limit.throwIfAborted();
+        // A companion most often fails to start because its address is taken, so it is retried once the address is
+        // free.
+        const missing = process.companionsRun(driven) ? undefined : await missingListeners(driven, limit);
+        const message =
+          missing === undefined || missing.length === 0 ? (error as Error).message : listenerMessage(missing);
+        status.setState("starting", explain(message).reason);
+        const canBind = missing?.every(({ reason }) => reason === "free") === true;
+        await sleep(canBind ? companionRetryMs : readyRetryMs, undefined, { signal: limit });
+        if (!canBind) continue;
+        companionRetryMs = Math.min(2 * companionRetryMs, maxRetryMs);
+        await process.ensureCompanions(driver, instance);
+      }
+    }
+  }
+
   return {
-    async untilReady(driven, limit) {
-      const { driver, instance } = driven;
-      let companionRetryMs = readyRetryMs;
-      for (;;) {
-        try {
-          limit.throwIfAborted();
-          await process.whileCompanionsRun(driven, limit, (until) => driver.ready(instance, until));
-          return;
-        } catch (error) {
-          limit.throwIfAborted();
-          // A companion most often fails to start because its address is taken, so it is retried once the address is
-          // free.
-          const missing = process.companionsRun(driven) ? undefined : await missingListeners(driven, limit);
-          const message =
-            missing === undefined || missing.length === 0 ? (error as Error).message : listenerMessage(missing);
-          status.setState("starting", explain(message).reason);
-          const canBind = missing?.every(({ reason }) => reason === "free") === true;
-          await sleep(canBind ? companionRetryMs : readyRetryMs, undefined, { signal: limit });
-          if (!canBind) continue;
-          companionRetryMs = Math.min(2 * companionRetryMs, maxRetryMs);
-          await process.ensureCompanions(driver, instance);
-        }
+    async untilReady(driven, mark, limit) {
+      const report = reportStart(driven.driver, { logs, mark, status });
+      try {
+        await becomeReady(driven, limit);
+      } finally {
+        await report.close();
       }
     },
     async observe({ driver, instance }, changed) {

@@ -10,11 +10,17 @@ export interface ReadyEngine {
   /** The ready engine; undefined without one. */
   current(): DrivenInstance | undefined;
   /** Waits until the running engine is ready, and completes what must precede the state "running". */
-  awaitReady(driven: DrivenInstance, options: { readonly isNew: boolean }, changed: AbortSignal): Promise<void>;
+  awaitReady(driven: DrivenInstance, options: AwaitReadyOptions, changed: AbortSignal): Promise<void>;
   /** Sets the running engine as ready, with these settings. */
   set(driven: DrivenInstance): void;
   /** Clears it, before the engine is stopped or started. */
   clear(): void;
+}
+
+export interface AwaitReadyOptions {
+  readonly isNew: boolean;
+  /** Cursor of the log before the engine's start; empty for all of the log. */
+  readonly mark: string;
 }
 
 export interface ReadyEngineDeps {
@@ -29,9 +35,9 @@ export function createReadyEngine({ process, readiness, dataVersion, status }: R
 
   return {
     current: () => (ready === undefined || ready.lifetime.aborted ? undefined : ready.driven),
-    async awaitReady(driven, { isNew }, changed) {
+    async awaitReady(driven, { isNew, mark }, changed) {
       const lifetime = process.lifetime();
-      await readiness.untilReady(driven, AbortSignal.any([changed, lifetime]));
+      await readiness.untilReady(driven, mark, AbortSignal.any([changed, lifetime]));
       ready = { lifetime, driven };
       try {
         await readiness.observe(driven, changed);
