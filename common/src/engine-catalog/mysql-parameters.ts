@@ -29,7 +29,7 @@ export const mysqlParameters: readonly Parameter[] = [
   live("interactive_timeout",                   "integer", "28800",    from(1, 31_536_000),    "Seconds after which an idle interactive session ends"),
   live("net_read_timeout",                      "integer", "30",       from(1, 31_536_000),    "Seconds to wait for more data of a client"),
   live("net_write_timeout",                     "integer", "60",       from(1, 31_536_000),    "Seconds to wait until a client takes data"),
-  live("max_allowed_packet",                    "bytes",   "67108864", bytes(1_048_576, gib),  "Maximum size of a statement, row or parameter"),
+  live("max_allowed_packet",                    "bytes",   "67108864", bytes(2_097_152, gib),  "Maximum size of a statement, row or parameter; replicas are copied with at least 2 MiB"),
   live("max_execution_time",                    "integer", "0",        from(0, uint),          "Milliseconds after which a SELECT is canceled; 0 disables the limit"),
   live("thread_cache_size",                     "integer", "16",       from(0, 16_384),        "Number of threads to keep for later sessions"),
 

@@ -28,7 +28,7 @@ export async function bootstrap(deps: EngineDeps, instance: Instance, signal: Ab
   await run(["rm", "-rf", base], { signal });
   await run(["mkdir", "-m", "0750", base], { signal });
   await prepareDirectory(deps, draft, secret, signal);
-  await initialize(deps, instance, draft, platformSql(secret), signal);
+  await initialize(deps, instance, draft, { sql: platformSql(secret), hasTimeZones: true }, signal);
   await run(["sync", "--file-system", base], { signal });
   await run(["mv", engineDirectory(draft), directory], { signal });
   await run(["rm", "-rf", base], { signal });
@@ -48,17 +48,30 @@ export async function prepareDirectory(
   await run(["chmod", "0640", secretFile(data)], { signal });
 }
 
+export interface FirstContents {
+  readonly sql: string;
+  /** True for data of users, whose statements may name time zones. */
+  readonly hasTimeZones: boolean;
+}
+
+/** Appends the statements that load the time zones of the image to a file. */
+const timeZonesScript = '{ echo "USE mysql;"; "$1" "$2"; } >> "$3"';
+
 /** Creates the engine's own files, and runs the statements on them. */
 export async function initialize(
   { runAsEngine: run }: EngineDeps,
   { paths }: Pick<Instance, "paths">,
   data: DataPath,
-  sql: string,
+  { sql, hasTimeZones }: FirstContents,
   signal: AbortSignal,
 ): Promise<void> {
   const statements = join(engineDirectory(data), "first.sql");
   await run(["install", "-m", "0600", "/dev/null", statements], { signal });
   await run(["tee", statements], { input: sql, signal });
+  if (hasTimeZones) {
+    const source = [join(paths.software, "bin/mysql_tzinfo_to_sql"), join(paths.software, "share/zoneinfo")];
+    await run(["sh", "-c", timeZonesScript, "sh", ...source, statements], { signal });
+  }
   const options = [
     "--no-defaults",
     "--initialize-insecure",

@@ -5,6 +5,7 @@ import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engin
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import { createMysqlDriver } from "./driver.ts";
+import { withSession } from "./session.ts";
 
 const skip = await requireRecipes(import.meta.filename, "mysql");
 const catalog = parametersOf("mysql", "9.7");
@@ -49,6 +50,15 @@ describe.skipIf(skip !== undefined)("the parameters of mysql 9.7", () => {
     await expect(running()).rejects.toThrow("MySQL rejects innodb_io_capacity_max = 200");
     machine.change({ parameters: {} });
     await running();
+  });
+
+  it("include names of time zones for sessions", async () => {
+    const [row] = await withSession(machine.instance, machine.signal, (session) =>
+      session.rows<{ summer: string; here: string }>(
+        `SELECT CONVERT_TZ('2026-07-01 12:00:00', 'UTC', 'Europe/Helsinki') AS summer, @@GLOBAL.time_zone AS here`,
+      ),
+    );
+    expect(row).toEqual({ summer: "2026-07-01 15:00:00", here: "+00:00" });
   });
 
   it("are rejected if the engine would not start with them", async () => {

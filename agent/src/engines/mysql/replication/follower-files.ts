@@ -87,7 +87,7 @@ export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSi
   await run(["mkdir", "-m", "0750", base, scratch.paths.data, draft.paths.data], { signal });
   const secret = randomBytes(32).toString("hex");
   for (const data of [scratch, draft]) await prepareDirectory(deps, data, secret, signal);
-  await initialize(deps, instance, scratch, "", signal);
+  await initialize(deps, instance, scratch, { sql: "", hasTimeZones: false }, signal);
   const relay = await openPeerRelay(instance.spec.address, { address: leader.address, port: peerPort(instance) });
   try {
     await clone(deps, instance, { scratch, draft, relay }, signal);
