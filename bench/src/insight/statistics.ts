@@ -34,7 +34,7 @@ export function measureStatistics(rounds: number): Promise<void> {
           ...(cacheHitRatio !== undefined && { cacheHitRatio }),
         }),
       );
-      const rendered = await statisticMessages(queries);
+      const rendered = await statisticMessages(queries, "postgresql");
       took.push(performance.now() - startedAt);
       const known = reported?.totalCount ?? 0;
       if (known < statements || rendered.length !== limit) throw new Error(`${rendered.length} of ${known} are told`);

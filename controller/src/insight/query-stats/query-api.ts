@@ -56,7 +56,7 @@ export function createQueryApi({ access, tasks, statistics, asynchronous, auditN
       const input = inputOf(limit, order);
       const { queries, totalCount, collectedAt, since } = await tasks.run(service, input, call.signal);
       const { databaseType } = service.spec;
-      const messages = await statisticMessages(queries);
+      const messages = await statisticMessages(queries, databaseType);
       return {
         queries: messages,
         totalCount,

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
-import { loadNormalizer, redactQuery, withheld } from "./redact-query.ts";
+import { loadNormalizer, redactQuery } from "./redact-query.ts";
+import { withheld } from "./withheld.ts";
 
 beforeAll(loadNormalizer);
 

@@ -1,9 +1,8 @@
 import { loadModule, normalizeSync, parseSync, scanSync } from "libpg-query";
+import { withheld } from "./withheld.ts";
 
 /** Loads the parser once; `redactQuery` needs it. */
 export const loadNormalizer: () => Promise<void> = loadModule;
-
-export const withheld = "-- withheld: this text cannot be shown without its literals";
 
 /** Token names of all literals except integers. */
 const literals: ReadonlySet<string> = new Set(["SCONST", "USCONST", "FCONST", "BCONST", "XCONST"]);

@@ -2,7 +2,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type { EngineQueryStatistic, ReadQueryStatisticsResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { createMachineTasks, type MachineTaskDeps, type MachineTasks } from "#services/service/machine-task-source.ts";
-import { loadNormalizer, redactQuery } from "./redact-query.ts";
+import { loadRedaction } from "./redactions.ts";
 
 /** The asynchronous tasks that read query statistics. */
 export function createStatisticsTasks(deps: MachineTaskDeps): MachineTasks {
@@ -37,7 +37,7 @@ export interface StatisticsJson {
 
 /** The agent's statistics as JSON, with queries without literals. */
 async function statisticsJson(result: ReadQueryStatisticsResult, databaseType: string): Promise<string> {
-  const queries = await statisticMessages(result.queries);
+  const queries = await statisticMessages(result.queries, databaseType);
   return JSON.stringify({
     queries: queries.map((entry) => ({
       query: entry.query,
@@ -75,13 +75,16 @@ interface StatisticMessage {
 const batchSize = 25;
 
 /** The messages of entries, with queries redacted. Yields to the event loop between batches. */
-export async function statisticMessages(entries: readonly EngineQueryStatistic[]): Promise<StatisticMessage[]> {
-  await loadNormalizer();
+export async function statisticMessages(
+  entries: readonly EngineQueryStatistic[],
+  databaseType: string,
+): Promise<StatisticMessage[]> {
+  const redact = await loadRedaction(databaseType);
   const messages: StatisticMessage[] = [];
   for (const [index, { query, totalMs, meanMs, calls, rows, cacheHitRatio, queryId, database }] of entries.entries()) {
     if (index % batchSize === 0) await breathe();
     messages.push({
-      query: redactQuery(query),
+      query: redact(query),
       calls,
       totalTime: totalMs,
       meanTime: meanMs,
