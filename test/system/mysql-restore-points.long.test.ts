@@ -20,7 +20,9 @@ describe.skipIf(skip !== undefined)("any second of a MySQL of two nodes", () => 
   let fixture: ReplicatedShop;
 
   beforeAll(async () => {
-    fixture = await startReplicatedShop({ HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" });
+    fixture = await startReplicatedShop({
+      environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" },
+    });
   }, longMs);
   afterAll(() => fixture?.remove(), longMs);
 

@@ -19,6 +19,13 @@ interface Login {
   readonly at?: string;
   readonly user?: string;
   readonly password?: string;
+  readonly isPlain?: boolean;
+}
+
+interface ShopOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** True, the default, if the client writes from the beginning. */
+  readonly isWritten?: boolean;
 }
 
 /** An acknowledged number, with the times at which its write began and was acknowledged, in milliseconds. */
@@ -32,13 +39,15 @@ interface WrittenNumber {
 const firstAtNode = 1_000_000_000;
 
 /** A MySQL of two nodes in mode `sync`, with a client that writes numbers without a pause. */
-export async function startReplicatedShop(environment: Readonly<Record<string, string>> = {}) {
+export async function startReplicatedShop({ environment = {}, isWritten = true }: ShopOptions = {}) {
   const platform: Platform = await startPlatform({ environment });
   try {
     const services = createServices(platform);
     const settings = { database_type: "mysql", node_count: 2, replication_mode: "sync" };
     const shop = await services.createRunning("shop", settings);
-    return await writtenShop(platform, services, shop);
+    const written = await writtenShop(platform, services, shop);
+    if (isWritten) written.startWriting();
+    return written;
   } catch (error) {
     await platform.remove();
     throw error;
@@ -72,16 +81,10 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
 
   async function open({ user = "app_user", password = shop.password, ...login }: Login = {}): Promise<Connection> {
     const { ca_certificate: ca } = shop.connection;
-    const { host = shop.connection.host, port = shop.connection.port, at } = login;
+    const { host = shop.connection.host, port = shop.connection.port, at, isPlain = false } = login;
     const stream = connect({ host: at ?? (await addressOf(platform, host)), port });
-    const client = await createConnection({
-      host,
-      user,
-      password,
-      database: "defaultdb",
-      stream,
-      ssl: { ca, verifyIdentity: true },
-    });
+    const tls = isPlain ? {} : { ssl: { ca, verifyIdentity: true } };
+    const client = await createConnection({ host, user, password, database: "defaultdb", stream, ...tls });
     client.on("error", () => undefined);
     return client;
   }
@@ -121,12 +124,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   }
 
   await query("CREATE TABLE ledger (n INT PRIMARY KEY)");
-  const writers = [
-    write(1, {}, (each) => {
-      numbers.push(each.n);
-      written.push(each);
-    }),
-  ];
+  const writers: Promise<void>[] = [];
   /** Numbers that one node acknowledged. */
   const numbersAt: number[] = [];
 
@@ -144,6 +142,13 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
     writesContinue,
     open,
     query,
+    startWriting(): void {
+      const writer = write(1, {}, (each) => {
+        numbers.push(each.n);
+        written.push(each);
+      });
+      writers.push(writer);
+    },
     /** Also writes to the node at this address, in any role. Returns the numbers that it acknowledges. */
     writeAt(at: string): readonly number[] {
       writers.push(write(firstAtNode, { at }, ({ n }) => void numbersAt.push(n)));
