@@ -5,7 +5,8 @@ import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commandsOfPage, createPageShell, type PageShell } from "./commands/page-shell.ts";
 
-interface NodeStatusJson {
+interface NodeJson {
+  readonly id: string;
   readonly role: string;
 }
 
@@ -13,7 +14,7 @@ interface BackupsJson {
   readonly restorable: { readonly to: string } | null;
 }
 
-const longMs = 600_000;
+const longMs = 900_000;
 const skip = await requireRecipes(import.meta.filename, "mysql");
 const momentOfPage = /--to \S+/;
 
@@ -21,6 +22,8 @@ const momentOfPage = /--to \S+/;
 describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of MySQL", { timeout: longMs }, () => {
   let platform: Platform;
   let shell: PageShell;
+  /** Id of the replica that the page promotes. */
+  let promoted = "";
 
   beforeAll(async () => {
     platform = await startPlatform({ environment: { HOLDFAST_IDLE_LOG_AFTER_S: "2" } });
@@ -36,15 +39,24 @@ describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of MySQL"
 
   it("do on a real service what the page shows", async () => {
     const commands = commandsOfPage("mysql");
-    expect(commands.length).toBeGreaterThanOrEqual(12);
+    expect(commands.length).toBeGreaterThanOrEqual(20);
     const printed = new Map<string, string>();
     for (const command of commands) printed.set(command, await run(await prepared(command)));
     const outputOf = (start: string) => printed.get(commands.find((each) => each.startsWith(start)) ?? "");
     expect(outputOf("holdfast services logs")).toContain("SELECT 'a slow statement'");
     expect(outputOf("holdfast metrics")).toContain("mysql_queries_per_second");
+    expect(outputOf("holdfast query ")).toMatch(/COUNT\(\*\)\s+0\s/);
+    expect(outputOf("holdfast queries top")).toContain("`items`");
     expect(await sql("before", "SELECT id FROM items")).toBe("1\n");
-    const members = await shell.json<NodeStatusJson[]>("holdfast nodes status shop");
+    const members = await shell.json<NodeJson[]>("holdfast nodes list shop");
     expect(members.map(({ role }) => role).sort()).toEqual(["primary", "replica"]);
+    expect(members.find(({ id }) => id === promoted)?.role).toBe("primary");
+    expect(await sql("copy", "SELECT COUNT(*) FROM items")).toBe("0\n");
+    expect(await shell.json("holdfast services get copy")).toMatchObject({
+      status: "Running",
+      plan_name: "tier-2",
+      storage_size_gb: 11,
+    });
   });
 
   /** The command as a user completes it, after what it is about has happened. */
@@ -52,6 +64,11 @@ describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of MySQL"
     if (command === "holdfast services connect shop") return `echo "SELECT 1" | ${command}`;
     if (command.startsWith("holdfast databases create")) await sql("shop", "CREATE TABLE items (id INT PRIMARY KEY)");
     if (command.startsWith("holdfast services logs")) await logSlowStatement();
+    if (command.includes(" NODE ")) {
+      const nodes = await shell.json<NodeJson[]>("holdfast nodes list shop");
+      promoted = nodes.find(({ role }) => role === "replica")?.id ?? "";
+      return command.replace(" NODE ", ` ${promoted} `);
+    }
     if (!momentOfPage.test(command)) return command;
     await sql("shop", "INSERT INTO items VALUES (1)");
     const moment = new Date(Date.now() + 1).toISOString();
