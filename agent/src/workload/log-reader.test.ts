@@ -261,6 +261,14 @@ describe("a wait for a line", () => {
   });
 });
 
+test("a cursor before the end is in the newest segment", async () => {
+  expect(await logs.beforeEnd(10)).toBe("");
+  await writeFile(`${path}.1`, "1 info a\n");
+  await writeFile(`${path}.2`, "2 info b\n3 info c\n");
+  expect(await logs.printedSince(await logs.beforeEnd(9))).toEqual(["3 info c"]);
+  expect(await logs.printedSince(await logs.beforeEnd(1_000))).toEqual(["2 info b", "3 info c"]);
+});
+
 test("a follower reads what was printed before, and later lines of any segment, until its signal", async () => {
   await writeFile(`${path}.1`, "1 info a\n2 info b\n");
   const lines: string[] = [];

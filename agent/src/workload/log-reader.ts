@@ -21,6 +21,8 @@ export interface TextLogReader {
   read(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult>;
   /** Cursor at the end of the log. */
   end(): Promise<string>;
+  /** Cursor so many bytes before the end of the log, or at the beginning of its newest segment. */
+  beforeEnd(bytes: number): Promise<string>;
   /** The last lines since a cursor, as they were printed. */
   printedSince(cursor: string): Promise<string[]>;
   /** Waits for the first line since a cursor that matches, and resolves to it as it was printed. */
@@ -135,6 +137,10 @@ export function createTextLogReader({ component, path, parse, now = Date.now }: 
 
   return {
     end: () => endOfLog(path),
+    async beforeEnd(bytes) {
+      const { segment, offset } = startOf(await endOfLog(path));
+      return segment === 0 ? "" : textOf({ segment, offset: Math.max(0, offset - bytes) });
+    },
     async printedSince(cursor) {
       const start = startOf(cursor);
       const printed: string[] = [];

@@ -62,6 +62,9 @@ export interface InstanceReconciler {
   engine(): DrivenInstance | undefined;
 }
 
+/** More than an engine prints until it is ready. Where the log of an adopted engine's start begins is unknown. */
+const startLogBytes = 256 << 10;
+
 /** True if the engine has, or ever had, other members. */
 function isMember({ replication, peers }: InstanceSpec): boolean {
   return replication !== undefined || peers !== undefined;
@@ -283,8 +286,8 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
       log.info(isPromotion ? "engine promoted" : "engine adopted", fields);
       try {
         await lease.acquire(spec, AbortSignal.any([signals.changed, process.lifetime()]));
-        // Where the log of an adopted engine's start begins is unknown.
-        await ready.awaitReady({ driver, instance }, { isNew: false, mark: "" }, signals.changed);
+        const mark = isPromotion ? await logs.end() : await logs.beforeEnd(startLogBytes);
+        await ready.awaitReady({ driver, instance }, { isNew: false, mark }, signals.changed);
         await readiness.becomeRunning({ driver, instance }, signals.changed);
       } catch (error) {
         if (!process.isEmpty || signals.urgent.aborted) throw error;

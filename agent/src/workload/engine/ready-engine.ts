@@ -19,7 +19,7 @@ export interface ReadyEngine {
 
 export interface AwaitReadyOptions {
   readonly isNew: boolean;
-  /** Cursor of the log before the engine's start; empty for all of the log. */
+  /** Cursor of the log before the engine's start. */
   readonly mark: string;
 }
 

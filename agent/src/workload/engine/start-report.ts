@@ -4,7 +4,7 @@ import type { InstanceStatus } from "./instance-status.ts";
 
 export interface StartReportDeps {
   readonly logs: Pick<TextLogReader, "follow">;
-  /** Cursor of the log before the start; empty to read all of the log. */
+  /** Cursor of the log before the start. */
   readonly mark: string;
   readonly status: Pick<InstanceStatus, "setState">;
 }
