@@ -40,7 +40,8 @@ function markOf({ node, machine, connected, instance, silentHost }: ObservedNode
     instance?.state,
     instance?.generation,
     instance?.restartCount,
-    ...(instance?.state === "preparing" ? [instance.reason] : []),
+    // Of an engine that recovers after a crash, the reason has how far it is.
+    ...(instance?.state === "preparing" || instance?.state === "starting" ? [instance.reason] : []),
     ...(silentHost === undefined ? [] : [silentHost]),
     ...(instance?.replication === undefined ? [] : [replicationMarkOf(instance.replication)]),
     ...(instance?.peers === undefined ? [] : [peersMarkOf(instance.peers)]),
