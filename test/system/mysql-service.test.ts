@@ -134,7 +134,7 @@ describe.skipIf(skip !== undefined)("a managed MySQL of two nodes", () => {
   it("counts statements without their values, and its console only reads", async () => {
     const statistics = await rest().get<{ queries: { query: string }[] }>(path("/metrics/query-stats?limit=500"));
     const statements = expectStatus(statistics, 200).json.queries.map((each) => each.query);
-    expect(statements.some((each) => each.includes("INSERT INTO `items` VALUES"))).toBe(true);
+    expect(statements.some((each) => each.startsWith("INSERT INTO `items`"))).toBe(true);
     expect(statistics.text).not.toContain("three");
     const execute = (sql: string) => rest().post<{ rows: unknown[][] }>(path("/ai-query/execute"), { sql });
     expect(expectStatus(await execute("SELECT id FROM items ORDER BY id"), 200).json.rows).toEqual([[1], [2]]);
