@@ -53,6 +53,13 @@ const forbidden = [
   "GRANT SELECT ON mysql.* TO CURRENT_USER()",
   "GRANT ALL ON *.* TO CURRENT_USER()",
   "GRANT PROXY ON 'holdfast'@'localhost' TO CURRENT_USER()",
+  "GRANT 'holdfast'@'localhost' TO CURRENT_USER()",
+  "GRANT 'mysql.session'@'localhost' TO CURRENT_USER()",
+  "GRANT 'mysql.infoschema'@'localhost' TO CURRENT_USER()",
+  "GRANT 'mysql.sys'@'localhost' TO CURRENT_USER()",
+  "GRANT app_user TO 'holdfast'@'localhost'",
+  "SET DEFAULT ROLE NONE TO 'holdfast'@'localhost'",
+  "SET GLOBAL mandatory_roles = 'app_user'",
   "SELECT * FROM mysql.user",
   "UPDATE mysql.user SET authentication_string = ''",
   "CREATE TABLE mysql.t (a INT)",
@@ -145,6 +152,32 @@ describe.skipIf(skip !== undefined)("users of mysql 9.7", () => {
     await expect(given.query("SELECT * FROM holdfast.heartbeat")).rejects.toThrow(/denied/);
     given.destroy();
     await admin.query("DROP USER 'given'@'%'");
+  });
+
+  it("an admin grants roles that it created, and no account of the platform is a role", async () => {
+    const admin = as("app_user");
+    await admin.query("CREATE ROLE reports");
+    await admin.query("GRANT SELECT ON defaultdb.* TO reports");
+    await admin.query("CREATE USER 'analyst'@'%' IDENTIFIED BY 'secret' REQUIRE SSL");
+    await admin.query("GRANT reports TO 'analyst'@'%' WITH ADMIN OPTION");
+    await admin.query("FLUSH PRIVILEGES");
+    const analyst = await enter("analyst");
+    await analyst.query("SELECT * FROM defaultdb.t");
+    await expect(analyst.query("INSERT INTO defaultdb.t VALUES (1)")).rejects.toThrow(/denied/);
+    await expect(analyst.query("GRANT 'holdfast'@'localhost' TO CURRENT_USER()")).rejects.toThrow(/denied/);
+    analyst.destroy();
+    await admin.query("DROP USER 'analyst'@'%'");
+    await admin.query("DROP ROLE reports");
+  });
+
+  it("an admin grants no role while the platform creates an account, which is not protected yet", async () => {
+    const admin = await enter("app_user");
+    await admin.query("SET lock_wait_timeout = 1");
+    await withSession(machine.instance, machine.signal, async (session) => {
+      await session.rows("LOCK INSTANCE FOR BACKUP");
+      await expect(admin.query("GRANT ops TO writer")).rejects.toThrow(/timeout/i);
+    });
+    admin.destroy();
   });
 
   it("an account without REQUIRE SSL gets it, and enters with TLS only", async () => {
