@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Spec, Validation } from "@cyclonedx/cyclonedx-library";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ArtifactRequest, GoRequest, MavenRequest, NpmRequest } from "./artifact.ts";
+import type { ArtifactRequest, GoRequest, MavenRequest, NpmRequest, TextRequest } from "./artifact.ts";
 import type { Recipe } from "./recipe.ts";
 import { readManifest } from "./image-manifest.ts";
 import { inImage } from "./in-image.ts";
@@ -48,6 +48,13 @@ const leftPad: NpmRequest = {
   sha256: "870c0fe1096223a58d4f8832d08a7e651ea2fcadb8e6877b2fdc26b662d481dd",
   path: "/usr/local/lib/fixture/left-pad",
 };
+const text: TextRequest = {
+  kind: "text",
+  name: "fixture-settings",
+  version: "1.0",
+  text: "one = 1\n",
+  path: "/usr/local/lib/fixture/settings",
+};
 const recipe = (...artifacts: ArtifactRequest[]): Recipe => ({
   suite: "trixie",
   packages: ["util-linux", "mount", "tini"],
@@ -71,7 +78,7 @@ describe("an image of Debian packages, a Go module, a Maven artifact and an npm 
   let image: NodeImage;
 
   beforeAll(async () => {
-    image = await makeImage(name, recipe(shell, slf4j, unpacked, leftPad), options);
+    image = await makeImage(name, recipe(shell, slf4j, unpacked, leftPad, text), options);
   }, longMs);
   afterAll(() => {
     for (const id of readdirSync(imagesDir).filter((each) => each.startsWith(`${name}-`)))
@@ -95,6 +102,7 @@ describe("an image of Debian packages, a Go module, a Maven artifact and an npm 
       version: string;
     };
     expect(version).toBe("1.3.0");
+    expect(readFileSync(join(image.root, text.path), "utf8")).toBe(text.text);
     for (const path of files.keys()) expect(statSync(join(image.root, path)).uid).toBe(process.getuid?.());
   });
 
@@ -109,7 +117,7 @@ describe("an image of Debian packages, a Go module, a Maven artifact and an npm 
     expect(addedFiles(image.root)).toEqual(before);
     // The same recipe is the same image: nothing is built.
     const builtAt = statSync(image.root).ctimeMs;
-    expect((await makeImage(name, recipe(leftPad, unpacked, slf4j, shell), options)).id).toBe(image.id);
+    expect((await makeImage(name, recipe(leftPad, unpacked, text, slf4j, shell), options)).id).toBe(image.id);
     expect(statSync(image.root).ctimeMs).toBe(builtAt);
   });
 
@@ -162,8 +170,8 @@ describe("an image of Debian packages, a Go module, a Maven artifact and an npm 
 
   test("its manifest has each artifact's size, and the Go toolchain", () => {
     const files = readManifest(imagesDir, image.id)?.artifacts?.files ?? [];
-    expect(files.map(({ kind }) => kind)).toEqual(["go", "maven", "maven", "npm"]);
-    for (const { sizeBytes } of files) expect(sizeBytes).toBeGreaterThan(1_000);
+    expect(files.map(({ kind }) => kind)).toEqual(["go", "maven", "maven", "npm", "text"]);
+    for (const { kind, sizeBytes } of files) expect(sizeBytes).toBeGreaterThan(kind === "text" ? 0 : 1_000);
     expect(files[0]?.modules?.[0]).toEqual({ name: "std", version: expect.stringMatching(/^1\.\d+/) });
   });
 });

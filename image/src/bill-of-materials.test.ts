@@ -48,6 +48,7 @@ const withArtifacts = manifestOf("trixie", {
       { ...artifact, kind: "npm", name: "@ada/lib", path: "/usr/local/lib/lib", form: "tarball" },
       { ...artifact, kind: "maven", name: "org.ada:lib", extension: "zip", path: "/usr/local/lib/a.zip", form: "file" },
       { ...artifact, kind: "maven", name: "org.ada:lib", extension: "zip", path: "/usr/local/lib/b.zip", form: "file" },
+      { ...artifact, kind: "text", name: "lib-settings", path: "/usr/local/lib/settings", form: "file" },
       {
         ...artifact,
         kind: "go",
@@ -69,6 +70,7 @@ test("each artifact has its package URL and hash, and a program has its modules"
   };
   const added = bill.components.filter(({ purl }) => !purl.startsWith("pkg:deb/"));
   expect(added.map(({ type, purl }) => `${type} ${purl}`)).toEqual([
+    "library pkg:generic/lib-settings@2.0.1",
     "application pkg:golang/ada.example/tool@v1.2.0",
     "library pkg:maven/org.ada/lib@2.0.1?type=zip",
     "library pkg:maven/org.ada/lib@2.0.1?type=zip",
@@ -77,13 +79,13 @@ test("each artifact has its package URL and hash, and a program has its modules"
     "library pkg:golang/std@1.26.1",
   ]);
   expect(new Set(bill.components.map((each) => each["bom-ref"])).size).toBe(bill.components.length);
-  const [tool] = added;
+  const tool = added.find(({ type }) => type === "application");
   expect(tool).toMatchObject({ properties: [{ value: "/usr/local/bin/tool" }, { value: "h1:def=" }] });
   expect(bill.dependencies.find(({ ref }) => ref === tool?.["bom-ref"])?.dependsOn).toEqual([
     "pkg:golang/golang.org/x/term@v0.25.0",
     "pkg:golang/std@1.26.1",
   ]);
-  expect(bill.dependencies[0]?.dependsOn).toHaveLength(small.packages.length + 4);
+  expect(bill.dependencies[0]?.dependsOn).toHaveLength(small.packages.length + 5);
 });
 
 const real = image && readManifest(imagesDir, image.id);

@@ -121,7 +121,7 @@ function moduleComponent(module: GoModule) {
   };
 }
 
-/** Package URLs in the formats of the purl specification for Go, Maven and npm. */
+/** Package URLs in the formats of the purl specification for Go, Maven and npm; `generic` for a recipe's own text. */
 function artifactUrl({ kind, name, version, extension = "jar", classifier }: Artifact): string {
   if (kind === "go") return moduleUrl({ name, version });
   const path = name
@@ -130,7 +130,7 @@ function artifactUrl({ kind, name, version, extension = "jar", classifier }: Art
     .join("/");
   const qualifiers = classifier === undefined ? "" : `classifier=${encodeURIComponent(classifier)}&`;
   const suffix = kind === "maven" ? `?${qualifiers}type=${encodeURIComponent(extension)}` : "";
-  return `pkg:${kind}/${path}@${encodeURIComponent(version)}${suffix}`;
+  return `pkg:${kind === "text" ? "generic" : kind}/${path}@${encodeURIComponent(version)}${suffix}`;
 }
 
 function moduleUrl({ name, version }: Pick<GoModule, "name" | "version">): string {

@@ -4,6 +4,7 @@ import { files } from "./recipes/files.ts";
 import { kafka } from "./recipes/kafka.ts";
 import { mongodb } from "./recipes/mongodb.ts";
 import { mysql } from "./recipes/mysql.ts";
+import { opensearch } from "./recipes/opensearch.ts";
 import { sid } from "./recipes/sid.ts";
 import { trixie } from "./recipes/trixie.ts";
 import { tsql } from "./recipes/tsql.ts";
@@ -17,6 +18,7 @@ const all = {
   kafka,
   tsql,
   mongodb,
+  opensearch,
   apps,
   files,
 } as const satisfies Readonly<Record<string, Recipe>>;

@@ -1,4 +1,4 @@
-import { copyFile, readdir } from "node:fs/promises";
+import { copyFile, readdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import {
@@ -7,6 +7,7 @@ import {
   type GoRequest,
   type MavenRequest,
   type NpmRequest,
+  type TextRequest,
   titleOf,
 } from "./artifact.ts";
 import { type ArtifactArchive, artifactMaxBytes, openArtifactArchive } from "./artifact-archive.ts";
@@ -26,7 +27,7 @@ const toolUid = 65_532;
 export async function fetchArtifacts(requests: readonly ArtifactRequest[], options: FetchOptions): Promise<Artifact[]> {
   const archive = openArtifactArchive(options.imagesDir);
   const sizes = new Map<string, number>();
-  const pinned = requests.filter((each) => each.kind !== "go");
+  const pinned = requests.filter((each) => each.kind === "maven" || each.kind === "npm");
   const toFetch: (MavenRequest | NpmRequest)[] = [];
   for (const each of pinned) {
     const size = await archive.find(each.sha256);
@@ -45,13 +46,23 @@ export async function fetchArtifacts(requests: readonly ArtifactRequest[], optio
   for (const each of toFetch) if (each.kind === "npm") await fetchNpmTarball(each, options, (path) => add(each, path));
 
   const artifacts: Artifact[] = [];
-  for (const each of requests)
-    artifacts.push(
-      each.kind === "go"
-        ? await buildProgram(each, archive, options)
-        : pinnedArtifact(each, sizes.get(each.sha256) ?? 0),
-    );
+  for (const each of requests) {
+    if (each.kind === "go") artifacts.push(await buildProgram(each, archive, options));
+    else if (each.kind === "text") artifacts.push(await writeText(each, archive, options));
+    else artifacts.push(pinnedArtifact(each, sizes.get(each.sha256) ?? 0));
+  }
   return artifacts;
+}
+
+/** Writes a recipe's text into the archive, so that the manifest is sufficient to build the image again. */
+async function writeText(request: TextRequest, archive: ArtifactArchive, options: FetchOptions): Promise<Artifact> {
+  const { kind, name, version, text, path } = request;
+  return inWorkDirectory(options.imagesDir, "text", async (work) => {
+    const file = join(work, "text");
+    await writeFile(file, text);
+    const { sha256, sizeBytes } = await archive.add(file, titleOf(request));
+    return { kind, name, version, sha256, sizeBytes, path, form: "file" };
+  });
 }
 
 /** Builds a program. The archive has the hash of the built program, so the toolchain is part of the contents. */
