@@ -4,6 +4,7 @@ import { planOf } from "../effective-parameters.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
 import { frontCompanion, missingFront } from "../front/front.ts";
+import { parseLog4jLine } from "../log4j-line.ts";
 import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { frontOf, hasPrivateListener, privateFrontOf } from "./front.ts";
@@ -18,7 +19,7 @@ import {
   serverProgram,
   settingsName,
 } from "./layout.ts";
-import { explainFailure, parseLog } from "./log.ts";
+import { explainFailure } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
 import { createPeers } from "./peers.ts";
@@ -61,7 +62,7 @@ export function createKafkaDriver(deps: EngineDeps): EngineDriver {
     stop: { signal: "SIGTERM", graceMs: 30_000 },
     reload,
     observe,
-    parseLog,
+    parseLog: parseLog4jLine,
     explainFailure,
     users,
     topics,

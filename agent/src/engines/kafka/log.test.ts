@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { explainFailure, parseLog } from "./log.ts";
+import { parseLog4jLine as parseLog } from "../log4j-line.ts";
+import { explainFailure } from "./log.ts";
 
 test("a line has its time in UTC, its level and its message; a line of a stack trace belongs to the one before", () => {
   expect(parseLog("2026-11-28 21:07:52,186 WARN [QuorumController id=1] The log is empty.")).toEqual({

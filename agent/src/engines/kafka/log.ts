@@ -1,23 +1,5 @@
-import type { EngineFailure, LogLevel, ParsedLogLine } from "../engine-driver.ts";
-
-const levels: ReadonlyMap<string, LogLevel> = new Map(
-  Object.entries<LogLevel>({
-    TRACE: "debug",
-    DEBUG: "debug",
-    INFO: "info",
-    WARN: "warning",
-    ERROR: "error",
-    FATAL: "error",
-  }),
-);
-
-/** Parses a line such as `2026-11-28 21:07:52,186 INFO Kafka Server started`; the process runs with TZ=UTC. */
-export function parseLog(line: string): ParsedLogLine | undefined {
-  const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3}) ([A-Z]+) (.*)$/.exec(line);
-  if (match === null) return undefined;
-  const [, day = "", time = "", ms = "", mark = "", message = ""] = match;
-  return { time: new Date(`${day}T${time}.${ms}Z`), level: levels.get(mark) ?? "info", message };
-}
+import type { EngineFailure } from "../engine-driver.ts";
+import { parseLog4jLine } from "../log4j-line.ts";
 
 const causes: readonly [EngineFailure["cause"], RegExp][] = [
   ["disk_full", /No space left on device/],
@@ -39,12 +21,12 @@ export function explainFailure(output: string): EngineFailure {
     const parameter = cause === "configuration" ? /configuration ([a-z][a-z.]+[a-z])/.exec(line)?.[1] : undefined;
     return { cause, message: messageOf(line), parameter };
   }
-  const error = lines.findLast((line) => parseLog(line)?.level === "error") ?? lines.at(-1) ?? "";
+  const error = lines.findLast((line) => parseLog4jLine(line)?.level === "error") ?? lines.at(-1) ?? "";
   return { cause: "unknown", message: messageOf(error), parameter: undefined };
 }
 
 function messageOf(line: string): string {
-  const message = parseLog(line)?.message ?? line.trim();
+  const message = parseLog4jLine(line)?.message ?? line.trim();
   // An exception is printed with the name of its class.
   return message.replace(/^(?:[a-z]\w*\.)+[A-Z]\w*: /, "");
 }
