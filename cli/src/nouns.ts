@@ -25,6 +25,7 @@ export const nounGroups: readonly NounGroup[] = [
     { name: "nodes",      summary: "nodes of a service and their replication lag",     load: async () => (await import("./nouns/nodes.ts")).addNodes },
     { name: "users",      summary: "users of a database service",                      load: async () => (await import("./nouns/users.ts")).addUsers },
     { name: "databases",  summary: "databases of a service",                           load: async () => (await import("./nouns/databases.ts")).addDatabases },
+    { name: "indices",    summary: "indices of a service",                             load: async () => (await import("./nouns/indices.ts")).addIndices },
     { name: "topics",     summary: "topics of a service",                              load: async () => (await import("./nouns/topics.ts")).addTopics },
     { name: "groups",     summary: "consumer groups of a service",                     load: async () => (await import("./nouns/groups.ts")).addGroups },
     { name: "backups",    summary: "backups of a service",                             load: async () => (await import("./nouns/backups.ts")).addBackups },

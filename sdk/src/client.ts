@@ -11,6 +11,7 @@ import {
   Auth,
   Configurations,
   ConsumerGroups,
+  Indices,
   Members,
   Operations,
   Organizations,
@@ -53,6 +54,7 @@ export interface Client {
   readonly queues: Queues;
   readonly databases: Databases;
   readonly databaseUsers: DatabaseUsers;
+  readonly indices: Indices;
   readonly topics: Topics;
   readonly consumerGroups: ConsumerGroups;
   readonly configuration: Configurations;
@@ -123,6 +125,7 @@ export function createClient(options: TransportOptions): Client {
     queues: new Queues(transport),
     databases: new Databases(transport),
     databaseUsers: new DatabaseUsers(transport),
+    indices: new Indices(transport),
     topics: new Topics(transport),
     consumerGroups: new ConsumerGroups(transport),
     configuration: new Configurations(transport),

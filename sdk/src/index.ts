@@ -13,6 +13,7 @@ export type {
   Auth,
   Configurations,
   ConsumerGroups,
+  Indices,
   Members,
   Operations,
   Organizations,

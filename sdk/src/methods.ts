@@ -43,6 +43,7 @@ import type {
   FilesKey,
   FiringAlert,
   Health,
+  Index,
   InferenceKey,
   InferenceProvider,
   InferenceSettings,
@@ -787,6 +788,20 @@ export class HealthMethods extends ApiMethods {
   /** Returns the current health of a service: the worst result of its checks. */
   get(serviceId: string, options?: CallOptions): Promise<Health> {
     return this.transport.request("GET", pathOf("managed-services", serviceId, "health"), options);
+  }
+}
+
+/** Indices of documents in a service's engine. */
+export class Indices extends ApiMethods {
+  /** Lists the indices of the users, by name. 409 while the service does not run. */
+  list(serviceId: string, options?: ListOptions): List<Index> {
+    return listOf(this.transport, pathOf("managed-services", serviceId, "indices"), "indices", options);
+  }
+
+  /** Deletes an index with its documents. */
+  delete(serviceId: string, name: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("managed-services", serviceId, "indices", name);
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 }
 

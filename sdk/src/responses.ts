@@ -1153,6 +1153,24 @@ export interface HostedApp {
   readonly url: string;
 }
 
+/** An index of documents in a service's engine. */
+export interface Index {
+  readonly service_id: string;
+  readonly name: string;
+  /**
+   * green: each copy of each shard has a node; yellow: a copy has none; red: a shard has none, so documents are
+   * missing. Null for a closed index.
+   */
+  readonly health: string | null;
+  /** Documents, nested ones included, without copies. */
+  readonly documents: number;
+  /** Bytes of all copies on the disks of the nodes. */
+  readonly size_bytes: number;
+  readonly shards: number;
+  /** Copies of each shard beside the first one. */
+  readonly replicas: number;
+}
+
 export interface InferenceCapabilities {
   readonly chat: boolean;
   readonly embeddings: boolean;

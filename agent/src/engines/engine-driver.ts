@@ -3,6 +3,7 @@ import type { Topology } from "@holdfast/common/engine-catalog/engine-row.ts";
 import type { BackupFacet } from "./backup-facet.ts";
 import type { CollationsFacet, DatabasesFacet, UsersFacet } from "./contents-facets.ts";
 import type { IdentityFacet } from "./identity-facet.ts";
+import type { IndicesFacet } from "./indices-facet.ts";
 import type { MetricsFacet, QueryStatsFacet, ReadOnlyQueryFacet, SessionsFacet } from "./insight-facets.ts";
 import type { Instance, InstancePaths } from "./instance.ts";
 import type { PeersFacet } from "./peers-facet.ts";
@@ -89,6 +90,7 @@ export interface EngineDriver {
   readonly collations?: CollationsFacet;
   readonly queues?: QueuesFacet;
   readonly topics?: TopicsFacet;
+  readonly indices?: IndicesFacet;
   readonly identity?: IdentityFacet;
   /** Backup facet. Its calls run as the engine's user in a separate component. */
   readonly backup?: BackupFacet;

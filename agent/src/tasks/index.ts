@@ -1,6 +1,7 @@
 import { copyPayload, upgradeAgent } from "./agent.ts";
 import { cancelBackup, startBackup } from "./backups.ts";
 import { createEngineDatabase, dropEngineDatabase, listEngineDatabases } from "./databases.ts";
+import { dropEngineIndex, listEngineIndices } from "./indices.ts";
 import { checkEngineUpgrade, convergeInstance, readLogs, readReplication, settleEngineChange } from "./instance.ts";
 import { listRunningQueries, readQueryStatistics, runConsoleQuery, signalQuery } from "./queries.ts";
 import { callQueue, listEngineQueues, putEngineQueue, removeEngineQueue } from "./queues.ts";
@@ -45,6 +46,8 @@ export const handlers = {
   listEngineGroups,
   resetEngineGroup,
   dropEngineGroup,
+  listEngineIndices,
+  dropEngineIndex,
   putEngineQueue,
   removeEngineQueue,
   listEngineQueues,

@@ -12,6 +12,8 @@ export interface EngineRow {
   readonly title: string;
   /** API of its services; absent: databases. */
   readonly family?: "files";
+  /** False while this release has the engine's driver and does not offer services of it. */
+  readonly isOffered?: false;
   /** Other names of the engine in descriptors. */
   readonly aliases?: readonly string[];
   /** Port for clients in connection strings. */
@@ -28,6 +30,8 @@ export interface EngineRow {
   /** Versions that the catalog names although this release cannot run them. */
   readonly missingVersions?: readonly { readonly version: string; readonly reason: string }[];
   readonly topology: Topology;
+  /** Nodes that a service may have at most; absent: as many as its topology permits. */
+  readonly maximumNodes?: number;
   readonly parameters: readonly Parameter[];
   /** Parameters that exist but are managed by the platform. */
   readonly managedParameters: readonly RegExp[];
@@ -42,6 +46,8 @@ export interface EngineRow {
   readonly hasDatabaseOwners?: true;
   /** True if it has topics and consumer groups. */
   readonly hasTopics?: true;
+  /** True if it has indices of documents. */
+  readonly hasIndices?: true;
   /** True if its databases can contain queues. */
   readonly hasQueues: boolean;
   /** True if it records query statistics and lists running queries. */

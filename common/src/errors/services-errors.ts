@@ -8,6 +8,7 @@ export const servicesErrors = {
   DATABASE_NOT_FOUND:       { grpc: "NOT_FOUND",           status: 404, title: "No such database",                      help: "List the databases of the service to see their names." },
   FILES_KEY_NOT_FOUND:      { grpc: "NOT_FOUND",           status: 404, title: "No such key",                           help: "List the keys of the files service to see their ids." },
   TOPIC_NOT_FOUND:          { grpc: "NOT_FOUND",           status: 404, title: "No such topic",                         help: "List the topics of the service to see their names." },
+  INDEX_NOT_FOUND:          { grpc: "NOT_FOUND",           status: 404, title: "No such index",                         help: "List the indices of the service to see their names." },
   CONSUMER_GROUP_NOT_FOUND: { grpc: "NOT_FOUND",           status: 404, title: "No such consumer group",                help: "List the consumer groups of the service to see their names." },
   CONSUMER_GROUP_ACTIVE:    { grpc: "FAILED_PRECONDITION", status: 409, title: "The consumer group has members",        help: "Stop its consumers, and wait until its state is Empty." },
   PARTITION_LIMIT_REACHED:  { grpc: "RESOURCE_EXHAUSTED",  status: 409, title: "The service has too many partitions",   help: "Delete topics, or resize the service to a plan with more vCPUs." },

@@ -33,6 +33,7 @@ import { drillKind } from "./backup/drill/drill.ts";
 import { createConfigurationApi } from "./configuration/configuration-api.ts";
 import { createConsumerGroupApi } from "./contents/consumer-group-api.ts";
 import { createDatabaseApi } from "./contents/database-api.ts";
+import { createIndexApi } from "./contents/index-api.ts";
 import { createTopicApi } from "./contents/topic-api.ts";
 import { createDatabaseUserApi } from "./contents/database-user-api.ts";
 import { createEngineChangeWork } from "./contents/change/engine-change-reconciler.ts";
@@ -99,6 +100,7 @@ export const servicesSystem = declareSystem({
     "holdfast.v1.ConfigurationService": "managed-service",
     "holdfast.v1.ConsumerGroupService": "managed-service",
     "holdfast.v1.DatabaseService": "managed-service",
+    "holdfast.v1.IndexService": "managed-service",
     "holdfast.v1.TopicService": "managed-service",
     "holdfast.v1.FilesService": "managed-service",
     "holdfast.v1.DatabaseUserService": "database-user",
@@ -259,6 +261,7 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
       }),
       createDatabaseUserApi({ users, access, tasks, changes, cursors, sealer, clock, auditNow }),
       createDatabaseApi({ access, tasks, changes, cursors, consumers }),
+      createIndexApi({ access, tasks, cursors, auditNow }),
       createTopicApi({ access, tasks, cursors, catalog, auditNow }),
       createConsumerGroupApi({ access, tasks, cursors, auditNow }),
       createConfigurationApi({ ...changing, access, fleet, catalog, engines, waitMs }),
