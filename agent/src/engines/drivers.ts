@@ -13,6 +13,7 @@ const loaders = {
   valkey: async () => (await import("./valkey/driver.ts")).createValkeyDriver,
   files: async () => (await import("./files/driver.ts")).createFilesDriver,
   mongodb: async () => (await import("./mongodb/driver.ts")).createMongodbDriver,
+  opensearch: async () => (await import("./opensearch/driver.ts")).createOpensearchDriver,
   tsql: async () => (await import("./tsql/driver.ts")).createTsqlDriver,
 } satisfies Record<Engine, () => Promise<(deps: EngineDeps) => EngineDriver>>;
 

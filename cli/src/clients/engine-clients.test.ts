@@ -11,7 +11,7 @@ test("each engine has its own client", () => {
 });
 
 // A newer installation may have engines that this release of the program does not support.
-test.each(["opensearch", "toString"])("no client is started for %s", (type) => {
+test.each(["cassandra", "toString"])("no client is started for %s", (type) => {
   expect(() => engineClientOf(service(type))).toThrow(`orders is ${type}: this version of the program has no client`);
 });
 

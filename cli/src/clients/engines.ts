@@ -4,6 +4,7 @@
 export { kafka } from "./kafka.ts";
 export { mongodb } from "./mongodb.ts";
 export { mysql } from "./mysql.ts";
+export { opensearch } from "./opensearch.ts";
 export { postgresql } from "./postgresql.ts";
 export { tsql } from "./tsql.ts";
 export { valkey } from "./valkey.ts";

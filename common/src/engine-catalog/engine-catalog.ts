@@ -4,6 +4,7 @@ import type { Parameter } from "./parameter.ts";
 import { kafka } from "./kafka.ts";
 import { mongodb } from "./mongodb.ts";
 import { mysql } from "./mysql.ts";
+import { opensearch } from "./opensearch.ts";
 import { postgresql } from "./postgresql.ts";
 import { tsql } from "./tsql.ts";
 import { valkey } from "./valkey.ts";
@@ -17,6 +18,7 @@ const rows = {
   tsql,
   kafka,
   mongodb,
+  opensearch,
   files,
 } satisfies Readonly<Record<string, EngineRow>>;
 
@@ -33,8 +35,10 @@ export const engineCatalog: readonly EngineFacts[] = Object.entries(rows).map(([
   ...row,
 }));
 
-/** Engines of managed databases. */
-export const databaseEngines: readonly EngineFacts[] = engineCatalog.filter(({ family }) => family === undefined);
+/** Engines of managed databases that this release offers. */
+export const databaseEngines: readonly EngineFacts[] = engineCatalog.filter(
+  ({ family, isOffered }) => family === undefined && isOffered !== false,
+);
 
 /** The engine's facts; undefined if the catalog lacks it. */
 export function engineOf(engine: string): EngineFacts | undefined {

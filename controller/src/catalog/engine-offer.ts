@@ -1,7 +1,7 @@
 import { checkParameter } from "@holdfast/common/engine-catalog/check-parameter.ts";
 import {
-  engineCatalog,
   type EngineFacts,
+  engineCatalog,
   familyOf,
   parametersOf,
   planParameters,
@@ -68,9 +68,9 @@ export interface OfferedParameter {
   readonly versions: readonly string[];
 }
 
-/** Every supported engine, with the versions that the compute provider can run. */
+/** Every engine that this release offers, with the versions that the compute provider can run. */
 export function createEngineOffers(images: readonly ImageFacts[]): readonly EngineOffer[] {
-  return engineCatalog.map((facts) => offerOf(facts, images));
+  return engineCatalog.filter(({ isOffered }) => isOffered !== false).map((facts) => offerOf(facts, images));
 }
 
 function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer {

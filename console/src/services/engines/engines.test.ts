@@ -5,7 +5,7 @@ import { consoleEngineOf } from "./engines.ts";
 
 const connection = partial<Connection>({ host: "db.example", port: 1, user: "app", database: "main", uri: "the uri" });
 
-test.each(["postgresql", "mysql", "valkey", "tsql", "kafka", "mongodb", "one of a later version"])(
+test.each(["postgresql", "mysql", "valkey", "tsql", "kafka", "mongodb", "opensearch", "one of a later version"])(
   "%s has its URI, and no snippet has a password",
   (type) => {
     const snippets = consoleEngineOf(type).snippets(connection);

@@ -1,4 +1,4 @@
-import { topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { engineOf, topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ManagedServiceSpec, NodeSpec } from "../../managed-service.ts";
 
@@ -30,10 +30,14 @@ export function withFirstMember(nodes: readonly NodeSpec[]): NodeSpec[] {
 
 /** Throws NOT_POSSIBLE if services of the engine cannot have this number of nodes. `remedy` ends the message. */
 export function requireMemberCount(databaseType: string, count: number, remedy = ""): void {
-  if (memberCounts.includes(count)) return;
+  const { maximumNodes = Infinity } = engineOf(databaseType) ?? {};
+  const counts = memberCounts.filter((each) => each <= maximumNodes);
+  if (counts.includes(count)) return;
+  if (counts.length === 1)
+    throw new HoldfastError("NOT_POSSIBLE", `In this release a service of ${databaseType} has 1 node.${remedy}`);
   const reason = count === 2 ? ": with 2, the loss of either one loses the majority" : "";
   throw new HoldfastError(
     "NOT_POSSIBLE",
-    `A service of ${databaseType} has ${memberCounts.join(", ")} nodes${reason}.${remedy}`,
+    `A service of ${databaseType} has ${counts.join(", ")} nodes${reason}.${remedy}`,
   );
 }

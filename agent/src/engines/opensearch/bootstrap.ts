@@ -1,0 +1,78 @@
+import { existsSync } from "node:fs";
+import { readlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { EngineDeps } from "../engine-deps.ts";
+import type { Instance } from "../engine-driver.ts";
+import { createCertificates } from "../member-certificates.ts";
+import {
+  certificatesOf,
+  configDirectory,
+  dataDirectory,
+  engineDirectory,
+  formingFile,
+  javaProgram,
+  loggingName,
+  securityDirectory,
+  serverProgram,
+  settingsName,
+  temporaryDirectory,
+} from "./layout.ts";
+import { firstSecurity } from "./roles.ts";
+
+/** Prepares everything for a start: certificates, directories and the first contents of the security index. */
+export async function bootstrap(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  const isNew = !existsSync(dataDirectory(instance));
+  await prepareDirectory(deps, instance, signal);
+  if (isNew) await markForming(deps, instance, signal);
+}
+
+/** Has this member form a cluster at its first start. */
+export async function markForming(
+  { runAsEngine: run }: EngineDeps,
+  instance: Instance,
+  signal: AbortSignal,
+): Promise<void> {
+  await run(["touch", formingFile(instance)], { signal });
+  await run(["sync", formingFile(instance), engineDirectory(instance)], { signal });
+  await run(["mkdir", "-p", "-m", "0750", dataDirectory(instance)], { signal });
+}
+
+/** Creates what the engine has beside its data. Each step may be repeated. */
+export async function prepareDirectory(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  const { runAsEngine: run } = deps;
+  const directories = [engineDirectory, configDirectory, temporaryDirectory].map((of) => of(instance));
+  for (const directory of directories)
+    if (!existsSync(directory)) await run(["mkdir", "-m", "0750", directory], { signal });
+  await createCertificates(deps, instance, certificatesOf(instance), signal);
+  const { config, software } = instance.paths;
+  await link(deps, serverProgram(instance), javaProgram(software), signal);
+  await link(deps, join(configDirectory(instance), settingsName), join(config, settingsName), signal);
+  await link(deps, join(configDirectory(instance), "log4j2.properties"), join(config, loggingName), signal);
+  if (!existsSync(securityDirectory(instance))) await writeSecurity(deps, instance, signal);
+}
+
+/** A full disk has no space for another link. */
+async function link({ runAsEngine: run }: EngineDeps, path: string, target: string, signal: AbortSignal) {
+  if ((await linkedBy(path)) !== target) await run(["ln", "-sfn", target, path], { signal });
+}
+
+async function linkedBy(path: string): Promise<string | undefined> {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** The files appear together or not at all. They have no user: the engine ships one whose password is public. */
+async function writeSecurity({ runAsEngine: run }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  const directory = securityDirectory(instance);
+  const partial = `${directory}.partial`;
+  await run(["rm", "-rf", partial], { signal });
+  await run(["mkdir", "-m", "0750", partial], { signal });
+  for (const [name, content] of Object.entries(firstSecurity()))
+    await run(["tee", join(partial, `${name}.yml`)], { input: JSON.stringify(content), signal });
+  await run(["sync", "--file-system", partial], { signal });
+  await run(["mv", partial, directory], { signal });
+}

@@ -1,0 +1,33 @@
+import { randomUUID } from "node:crypto";
+import type { Instance } from "../engine-driver.ts";
+import { call, OpensearchRefusal } from "./api.ts";
+import { heartbeatIndex, ownNumber } from "./layout.ts";
+
+/** True if the index of the platform's own writes exists: the first settings of the service are in the engine then. */
+export async function hasHeartbeatIndex(instance: Instance, signal: AbortSignal): Promise<boolean> {
+  try {
+    await call(instance, { method: "GET", path: `/${heartbeatIndex}/_settings` }, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof OpensearchRefusal && error.status === 404) return false;
+    throw error;
+  }
+}
+
+export async function createHeartbeatIndex(instance: Instance, signal: AbortSignal): Promise<void> {
+  const index = { hidden: true, number_of_shards: 1, auto_expand_replicas: "0-all", refresh_interval: "-1" };
+  try {
+    await call(instance, { method: "PUT", path: `/${heartbeatIndex}`, body: { settings: { index } } }, signal);
+  } catch (error) {
+    if (!(error instanceof OpensearchRefusal) || error.type !== "resource_already_exists_exception") throw error;
+  }
+}
+
+/** Writes this member's document and reads it back. */
+export async function probe(instance: Instance, signal: AbortSignal): Promise<void> {
+  const value = randomUUID();
+  const path = `/${heartbeatIndex}/_doc/${ownNumber(instance)}`;
+  await call(instance, { method: "PUT", path, body: { value } }, signal);
+  const found = (await call(instance, { method: "GET", path }, signal)) as { _source?: { value?: string } };
+  if (found._source?.value !== value) throw new Error("a written document could not be read back");
+}

@@ -1,0 +1,119 @@
+import { statfs } from "node:fs/promises";
+import { opensearchClients } from "@holdfast/common/engine-catalog/opensearch.ts";
+import { connectionsCheck } from "../connections-check.ts";
+import { planOf } from "../effective-parameters.ts";
+import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
+import { countSessions, endForbiddenSessions } from "../front/front-commands.ts";
+import { OpensearchRefusal } from "./api.ts";
+import { type ClusterHealth, readFigures, readHealth } from "./figures.ts";
+import { clientListener, frontOf } from "./front.ts";
+import { probe } from "./heartbeat.ts";
+import { memberCountOf, opensearchVersion } from "./layout.ts";
+import { runningParameters } from "./parameters.ts";
+import { parametersAtStart } from "./settings.ts";
+
+const probeMs = 2_000;
+/** With less space than this a write fails. */
+const fullBytes = 1 << 20;
+const unknown: EngineObservation = {
+  responded: false,
+  version: "",
+  checks: [],
+  pendingRestart: [],
+  effectiveParameters: {},
+  dataBytes: 0,
+};
+
+/**
+ * Reads the member's state through new connections each time; a failed probe is a result. The engine also counts as
+ * down if its front does not respond, since no client can connect.
+ */
+export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
+  const [engine, sessions] = await Promise.all([
+    readMember(instance, bounded).catch(async (error: unknown): Promise<EngineObservation> => {
+      signal.throwIfAborted();
+      const responded = error instanceof OpensearchRefusal;
+      const failure = bounded.aborted
+        ? unhealthy(`The engine did not respond within ${probeMs / 1_000} s.`)
+        : await livenessFailure(instance, error);
+      return { ...unknown, responded, checks: [failure] };
+    }),
+    readFront(instance, bounded).catch(() => {
+      signal.throwIfAborted();
+      return undefined;
+    }),
+  ]);
+  if (engine.version === "") return engine;
+  if (sessions === undefined) return { ...engine, checks: [unhealthy("The front does not accept connections.")] };
+  const limit = opensearchClients(planOf(instance.spec));
+  return { ...engine, checks: [...engine.checks, connectionsCheck(instance.spec.engine, sessions, limit)] };
+}
+
+async function readFront(instance: Instance, signal: AbortSignal): Promise<number> {
+  await endForbiddenSessions(frontOf(instance), signal);
+  return countSessions(frontOf(instance), clientListener, signal);
+}
+
+async function readMember(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
+  const health = await readHealth(instance, signal);
+  // Without a leader a write waits for one.
+  if (!health.hasLeader) return { ...unknown, responded: true, checks: checksOf(instance, health, withoutLeader) };
+  const written = probe(instance, signal).then(
+    () => healthy("liveness"),
+    (error: unknown) => {
+      if (error instanceof OpensearchRefusal) return livenessFailure(instance, error);
+      throw error;
+    },
+  );
+  const [liveness, running, figures] = await Promise.all([
+    written,
+    runningParameters(instance, signal),
+    readFigures(instance, signal),
+  ]);
+  const pendingRestart = parametersAtStart(instance).flatMap(([name, value]) =>
+    running.get(name) === value ? [] : [name],
+  );
+  return {
+    responded: true,
+    version: opensearchVersion,
+    checks: checksOf(instance, health, liveness),
+    pendingRestart,
+    effectiveParameters: Object.fromEntries(running),
+    dataBytes: figures.dataBytes,
+  };
+}
+
+const withoutLeader = unhealthy("the members have no leader");
+
+function checksOf(instance: Instance, health: ClusterHealth, liveness: EngineCheck): EngineCheck[] {
+  const quorum = health.hasLeader ? healthy("quorum") : { ...withoutLeader, name: "quorum" };
+  return [liveness, clusterCheck(instance, health), quorum];
+}
+
+/** Copies of shards that are missing are no fault of a single member, which has no place for them. */
+function clusterCheck(instance: Instance, { status, unassignedShards }: ClusterHealth): EngineCheck {
+  const name = "cluster";
+  if (status === "red") return { name, status: "unhealthy", reason: "an index lacks a primary shard" };
+  if (status === "yellow" && memberCountOf(instance) > 1)
+    return { name, status: "degraded", reason: `${unassignedShards} copies of shards have no member` };
+  return healthy(name);
+}
+
+async function livenessFailure(instance: Instance, error: unknown): Promise<EngineCheck> {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ECONNREFUSED" || code === "ENOENT") return unhealthy("The engine does not listen for connections.");
+  const { bavail, bsize } = await statfs(instance.paths.data);
+  if (bavail * bsize < fullBytes) return unhealthy("disk full");
+  if (error instanceof OpensearchRefusal && error.status === 503)
+    return { name: "liveness", status: "degraded", reason: "recovering" };
+  return unhealthy(error instanceof Error ? error.message : String(error));
+}
+
+function healthy(name: string): EngineCheck {
+  return { name, status: "healthy", reason: "" };
+}
+
+function unhealthy(reason: string): EngineCheck {
+  return { name: "liveness", status: "unhealthy", reason };
+}

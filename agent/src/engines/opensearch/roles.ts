@@ -1,0 +1,136 @@
+import { platform, securityIndex } from "./layout.ts";
+
+/** Roles of users, as the platform names them. */
+export const roleNames = ["admin", "readwrite", "readonly"] as const;
+export type RoleName = (typeof roleNames)[number];
+
+/** A role of the security plugin. */
+export interface RoleDefinition {
+  readonly cluster_permissions: readonly string[];
+  readonly index_permissions: readonly {
+    readonly index_patterns: readonly string[];
+    readonly allowed_actions: readonly string[];
+  }[];
+}
+
+/** The plugin's name of a role, which is also the backend role that maps to it. */
+export const engineRole = (role: string): string => `${platform}_${role}`;
+
+/**
+ * All indices but those of the platform and of the security plugin: a regular expression of Java between slashes. A
+ * request that resolves to one of those as well, such as a deletion of `*`, is refused.
+ */
+const userIndices = `/(?!\\.${platform}|${securityIndex.replace(".", "\\.")}).*/`;
+
+/** Calls that span indices; what they do to each index is a right of the index. */
+const spanning = [
+  "indices:data/read/mget*",
+  "indices:data/read/msearch*",
+  "indices:data/read/mtv*",
+  "indices:data/read/scroll*",
+  "indices:data/read/search/template*",
+  "indices:data/read/point_in_time/*",
+];
+/** State and figures of the cluster, which every role reads. */
+const watching = ["cluster:monitor/*", "indices:admin/aliases/get", ...spanning];
+const definitions = [
+  "cluster:admin/ingest/*",
+  "cluster:admin/search/pipeline/*",
+  "cluster:admin/script/*",
+  "cluster:admin/component_template/*",
+  "indices:admin/index_template/*",
+  "indices:admin/template/*",
+  "indices:admin/data_stream/*",
+];
+const writing = ["indices:data/write/bulk", "indices:data/write/reindex", "indices:admin/aliases*"];
+const reading = ["indices:data/read/*", "indices:monitor/*", "indices:admin/*/get*", "indices:admin/resolve/*"];
+const readMetadata = [
+  "indices:admin/get",
+  "indices:admin/exists",
+  "indices:admin/validate/query",
+  "indices:admin/analyze",
+  "indices:admin/shards/search_shards",
+];
+
+function role(cluster: readonly string[], indices: readonly string[]): RoleDefinition {
+  return {
+    cluster_permissions: [...cluster],
+    index_permissions: [{ index_patterns: [userIndices], allowed_actions: [...indices] }],
+  };
+}
+
+/**
+ * The roles by name. None of them reaches users, settings of the cluster, snapshots, the routing of shards or system
+ * indices. While writes are blocked, roles that write may only read and delete.
+ */
+export function rolesFor({ writesBlocked }: { readonly writesBlocked: boolean }): Record<RoleName, RoleDefinition> {
+  const readers = [...reading, ...readMetadata];
+  const deletes = ["indices:data/write/delete*", "indices:admin/refresh*", "indices:admin/flush*"];
+  const freeing = [...readers, ...deletes, "indices:data/write/bulk*", "indices:admin/delete"];
+  return {
+    admin: writesBlocked
+      ? role([...watching, "indices:data/write/bulk"], freeing)
+      : role([...watching, ...definitions, ...writing], ["indices_all"]),
+    readwrite: writesBlocked
+      ? role([...watching, "indices:data/write/bulk"], [...readers, ...deletes, "indices:data/write/bulk*"])
+      : role(
+          [...watching, "indices:data/write/bulk", "indices:data/write/reindex"],
+          [
+            ...readers,
+            "indices:data/write/*",
+            "indices:admin/create",
+            "indices:admin/auto_create",
+            "indices:admin/mapping/auto_put",
+            "indices:admin/mapping/put",
+            "indices:admin/refresh*",
+            "indices:admin/flush*",
+          ],
+        ),
+    readonly: role(watching, readers),
+  };
+}
+
+/** Role of a user by its backend roles; `custom` for any but the platform's. */
+export function roleOf(backendRoles: readonly string[]): string {
+  const found = roleNames.find((name) => backendRoles.length === 1 && backendRoles[0] === engineRole(name));
+  return found ?? "custom";
+}
+
+/** Contents of the security index of a new cluster, by the name of their file: JSON is YAML. */
+export function firstSecurity(): Readonly<Record<string, object>> {
+  const file = (type: string, entries: object = {}) => ({ _meta: { type, config_version: 2 }, ...entries });
+  const basic = {
+    http_enabled: true,
+    transport_enabled: false,
+    order: 0,
+    http_authenticator: { type: "basic", challenge: true },
+    authentication_backend: { type: "internal" },
+  };
+  const roles = rolesFor({ writesBlocked: false });
+  const dynamic = {
+    // A search of all indices finds those that the user may read.
+    do_not_fail_on_forbidden: true,
+    http: { anonymous_auth_enabled: false, xff: { enabled: false } },
+    kibana: { multitenancy_enabled: false },
+    authc: { basic },
+    authz: {},
+  };
+  return {
+    config: file("config", { config: { dynamic } }),
+    internal_users: file("internalusers"),
+    roles: file(
+      "roles",
+      Object.fromEntries(roleNames.map((name) => [engineRole(name), { reserved: true, ...roles[name] }])),
+    ),
+    roles_mapping: file(
+      "rolesmapping",
+      Object.fromEntries(
+        roleNames.map((name) => [engineRole(name), { reserved: true, backend_roles: [engineRole(name)] }]),
+      ),
+    ),
+    action_groups: file("actiongroups"),
+    tenants: file("tenants"),
+    nodes_dn: file("nodesdn"),
+    allowlist: file("allowlist", { config: { enabled: false } }),
+  };
+}

@@ -1,0 +1,43 @@
+import { opensearchMetrics } from "../metrics/opensearch-metrics.ts";
+import { clamp } from "./clamp.ts";
+import type { EngineRow, EngineSizing, PlanSize } from "./engine-row.ts";
+import { opensearchManaged, opensearchParameters } from "./opensearch-parameters.ts";
+
+const mib = 1024 ** 2;
+const gib = 1024 ** 3;
+/** Memory of keeper, agent and front. */
+const platformBytes = 256 * mib;
+
+const opensearchSizing = { parameters: () => ({}) } satisfies EngineSizing;
+
+/** Heap of a member; the other memory is the page cache, from which searches read. */
+export function opensearchHeapBytes({ memoryBytes }: PlanSize): number {
+  return Math.floor(clamp((memoryBytes - platformBytes) / 2, 512 * mib, 31 * gib) / mib) * mib;
+}
+
+/** Maximum number of client connections of a member. */
+export function opensearchClients({ memoryBytes }: PlanSize): number {
+  return Math.round(clamp((memoryBytes / gib) * 250, 250, 8_000));
+}
+
+export const opensearch: EngineRow = {
+  title: "OpenSearch",
+  isOffered: false,
+  port: 9200,
+  versions: ["2.19"],
+  defaultVersion: "2.19",
+  topology: "peers",
+  maximumNodes: 1,
+  metrics: opensearchMetrics,
+  parameters: opensearchParameters,
+  managedParameters: opensearchManaged,
+  sizing: opensearchSizing,
+  extensions: [],
+  hasDatabases: false,
+  hasIndices: true,
+  hasQueues: false,
+  hasQueryStatistics: false,
+  hasWarmPool: false,
+  hasPreparedDisks: false,
+  upgradesInPlace: true,
+};
