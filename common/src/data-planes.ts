@@ -71,6 +71,8 @@ export interface DataPlaneHost {
   readonly advertisedAddress: string | undefined;
   /** Loopback address of the installation for the host's resolver. */
   readonly resolverAddress: string;
+  /** Addresses of this host that hosted apps may have alone. */
+  readonly floatingIps: readonly string[];
   /** The data plane's port on an address of this host, and on the one for other machines. */
   listenersOn(address: string): string;
 }

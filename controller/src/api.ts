@@ -10,6 +10,8 @@ import type { Mount } from "@holdfast/gateway/mounts.ts";
 import { createPublicRateLimit } from "@holdfast/gateway/public-rate-limit.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
+import { platformApiHost } from "#app/hosting/platform-api.ts";
+import type { FleetSettings } from "#fleet/fleet-settings.ts";
 import { openApiWebhooks } from "#insight/event/event-openapi.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
@@ -29,8 +31,8 @@ export interface ApiDeps
   /** Event types that the API description lists. */
   readonly eventTypes: ReadonlyMap<string, EventDefinition>;
   readonly admitGrowth: () => void;
-  /** Settings of the listener. The host in `baseUrl` is a name in its certificate. */
-  readonly config: ApiSettings;
+  /** Settings of the listener. The host in `baseUrl` is a name in its certificate, and the API's name in containers. */
+  readonly config: ApiSettings & Pick<FleetSettings, "domain">;
   readonly authority: InstallationAuthority;
   readonly clock: Clock;
   readonly log: Log;
@@ -85,7 +87,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   const identity = await createRenewedIdentity({
     authority,
     identity: { kind: "gateway", id: controllerId },
-    names: [...new Set(["localhost", ...(isAddress ? [] : [hostname])])],
+    names: [...new Set(["localhost", platformApiHost(deps.config.domain), ...(isAddress ? [] : [hostname])])],
     addresses: [...new Set(["127.0.0.1", ...(isAddress ? [address] : [])])],
     clock,
     log,

@@ -84,7 +84,7 @@ const logSettings = {
 /** Settings that the controller itself reads; each system reads its own settings. */
 export type ControllerConfig = KernelSettings &
   ApiSettings &
-  Pick<FleetSettings, "agentListen"> &
+  Pick<FleetSettings, "agentListen" | "domain"> &
   Partial<Pick<AppSettings, "issuerAddresses" | "issuerPort"> & Pick<InferenceConfig, "inferenceAddresses">> &
   ValuesOf<typeof logSettings>;
 

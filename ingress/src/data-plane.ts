@@ -8,10 +8,12 @@ export const ingressPlane: DataPlane = {
   graceMs: 10_000,
   programNumber: 1,
   identityDirectory: (directory) => join(directory, "identity"),
-  settings: ({ installationId, controllers, directory, imagesDirectory, programUid, listenersOn }) => ({
+  settings: ({ installationId, controllers, directory, imagesDirectory, programUid, listenersOn, floatingIps }) => ({
     HOLDFAST_INSTALLATION_ID: installationId,
     // Users of this host reach apps at loopback, as they call the API.
-    HOLDFAST_INGRESS_LISTEN: listenersOn("127.0.0.1"),
+    HOLDFAST_INGRESS_LISTEN: [
+      ...new Set(["127.0.0.1", ...floatingIps].flatMap((address) => listenersOn(address).split(","))),
+    ].join(","),
     HOLDFAST_INGRESS_DIR: join(directory, "data"),
     HOLDFAST_INGRESS_UID: String(programUid),
     HOLDFAST_IMAGES_DIR: imagesDirectory,

@@ -43,7 +43,9 @@ export function hostLines(table: RouteTable): string {
 export function haproxyConfig({ backends }: RouteTable, settings: HaproxySettings): string {
   const { listen, connections, certificateFile, certificateListFile, hostsFile, socket } = settings;
   const certificates = `ssl crt ${certificateFile} crt-list ${certificateListFile} alpn h2,http/1.1`;
-  const app = `  http-request set-var(txn.app) req.hdr(host),host_only,lower,map_str(${hostsFile})
+  // An address that belongs to an app is in the map too: requests at it reach the app with any host.
+  const app = `  http-request set-var(txn.app) dst,map_str(${hostsFile})
+  http-request set-var(txn.app) req.hdr(host),host_only,lower,map_str(${hostsFile}) unless { var(txn.app) -m found }
   http-request return status 421 content-type text/plain string "No app has this host.\\n" unless { var(txn.app) -m found }
 `;
   return `# Written by the ingress: changes made here are lost.

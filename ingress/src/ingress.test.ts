@@ -37,6 +37,8 @@ import type { HostCertificate, Route } from "./route-table.ts";
 
 /** An address of this test, whose port 80 is free. */
 const redirectAddress = "127.92.7.1";
+/** Address of an app, beside the one of all apps. */
+const floatingIp = "127.92.7.2";
 
 const skipped = asRoot
   ? await requireRecipes(import.meta.filename, "apps")
@@ -72,7 +74,7 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     const made = await createTestCertificate();
     certificate = { key: made.key, certificate: made.cert };
     haproxy = createHaproxy({
-      listen: [`127.0.0.1:${port}`],
+      listen: [`127.0.0.1:${port}`, `${floatingIp}:${port}`],
       redirectListen: [`${redirectAddress}:80`],
       connections: 200,
       directory: below,
@@ -111,11 +113,11 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     return `127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  function get(host: string, more: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  function get(host: string, more: Readonly<Record<string, string>> = {}, address = "127.0.0.1"): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const call = request(
       {
-        host: "127.0.0.1",
+        host: address,
         port,
         servername: "localhost",
         ca: certificate.certificate,
@@ -188,6 +190,26 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     const [{ ":status": status }] = (await once(stream, "response")) as [{ ":status": number }];
     expect(status).toBe(204);
     client.close();
+  });
+
+  test("requests at the address of an app reach it with any host, until the address is another app's", async () => {
+    const [first, second] = await Promise.all([node("first"), node("second")]);
+    const at = (host: string) => get(host, {}, floatingIp).then(({ status, body }) => (status === 200 ? body : status));
+    expect(await at("other.test")).toBe(421);
+    serve({ appId: "first", hosts: ["first.test", floatingIp], nodes: [first] });
+    await waitUntil("the address has the app", async () => (await at("other.test")) === "first");
+    serve({ appId: "second", hosts: ["second.test"], nodes: [second] });
+    await answers("second.test", { status: 200, body: "second" });
+    expect(await at("second.test")).toBe("first");
+    serve({ appId: "first", hosts: ["first.test"], nodes: [first] });
+    serve({ appId: "second", hosts: ["second.test", floatingIp], nodes: [second] });
+    await waitUntil("the address has the other app", async () => (await at("first.test")) === "second");
+    routes.delete("first");
+    serve({ appId: "second", hosts: ["second.test"], nodes: [second] });
+    await waitUntil("no app has the address", async () => (await at("other.test")) === 421);
+    routes.delete("second");
+    ingress.changed();
+    await answers("second.test", { status: 421 });
   });
 
   test("requests without TLS are redirected to the same path", async () => {

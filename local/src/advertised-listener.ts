@@ -62,7 +62,7 @@ async function resolved(name: string, resolve: AdvertisedListenerDeps["resolve"]
 }
 
 /** True for an address of an interface. All of 127.0.0.0/8 belongs to this machine, although no interface lists it. */
-function isOwnAddress(address: string): boolean {
+export function isOwnAddress(address: string): boolean {
   if (address.startsWith("127.")) return true;
   return Object.values(networkInterfaces()).some((each) => each?.some((own) => own.address === address));
 }

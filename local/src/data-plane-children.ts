@@ -10,6 +10,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { type ChildSpec, nodejsProcess } from "./child.ts";
 import { localDataPlanes } from "./data-planes.ts";
 import { resolverAddressOf } from "./installation.ts";
+import { isOwnAddress } from "./advertised-listener.ts";
 import type { Layout } from "./layout.ts";
 import { objectsDirectory } from "./object-store.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
@@ -55,8 +56,16 @@ export function dataPlaneChildren(parts: PlatformParts): ChildSpec[] {
   });
 }
 
+/** Addresses of this host that hosted apps may have. Throws a UserError for one of another host. */
+function floatingIpsOf(environment: PlatformParts["environment"]): readonly string[] {
+  const all = (lookUp(environment, "HOLDFAST_FLOATING_IPS") ?? "").split(",").filter((each) => each !== "");
+  const other = all.find((each) => !isOwnAddress(each));
+  if (other === undefined) return all;
+  throw new UserError(`HOLDFAST_FLOATING_IPS: ${other} is not an address of this machine, so no ingress listens on it`);
+}
+
 function dataPlaneHost(name: DataPlaneName, parts: PlatformParts): DataPlaneHost {
-  const { layout, installation, machineHost, advertised, secrets } = parts;
+  const { layout, installation, machineHost, advertised, secrets, environment } = parts;
   return {
     installationId: installation.id,
     controllers: endpointText(machineHost.address, installation.ports.agents),
@@ -68,6 +77,7 @@ function dataPlaneHost(name: DataPlaneName, parts: PlatformParts): DataPlaneHost
     programUid: dataPlaneUid(installation.loopback_block, localDataPlanes[name].programNumber),
     advertisedAddress: advertised?.address,
     resolverAddress: resolverAddressOf(installation),
-    listenersOn: (address) => listenersOf(address, installation.ports[name], advertised),
+    floatingIps: floatingIpsOf(environment),
+    listenersOn: (address) => listenersOf([address], installation.ports[name], advertised),
   };
 }

@@ -55,7 +55,8 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_HISTORY_PASSWORD_FILE: secrets.historyPasswordFile,
     HOLDFAST_HISTORY_CA: pki.controller.ca,
     HOLDFAST_MASTER_KEY_FILE: secrets.masterKeyFile,
-    HOLDFAST_API_LISTEN: listenersOf(loopback, ports.api, advertised),
+    // Machines of hosted apps reach the API at the machine host's address.
+    HOLDFAST_API_LISTEN: listenersOf([loopback, machineHost.address], ports.api, advertised),
     HOLDFAST_BASE_URL: baseUrlOf(installation),
     // All ports of the installation, including ports of other programs.
     HOLDFAST_OWN_ADDRESSES: [
@@ -63,7 +64,7 @@ export function controllerSettings(parts: PlatformParts) {
       endpointText(resolverAddressOf(installation), 53),
       ...(environment["HOLDFAST_OWN_ADDRESSES"]?.split(",") ?? []),
     ].join(","),
-    HOLDFAST_AGENT_LISTEN: listenersOf(machineHost.address, ports.agents, advertised),
+    HOLDFAST_AGENT_LISTEN: listenersOf([machineHost.address], ports.agents, advertised),
     HOLDFAST_AGENT_ADVERTISE: endpointText(advertised?.address ?? machineHost.address, ports.agents),
     HOLDFAST_DOMAIN: domain,
     HOLDFAST_ISSUER_ADDRESSES: advertised?.address ?? machineHost.address,
@@ -80,6 +81,8 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_INGRESS_PORT: String(ports.ingress),
     HOLDFAST_INGRESS_NAMES: `*.apps.${domain}`,
     HOLDFAST_INGRESS_FROM: [...new Set(["127.0.0.1", machineHost.address])].map((address) => `${address}/32`).join(","),
+    HOLDFAST_APP_API_ADDRESSES: advertised?.address ?? machineHost.address,
+    HOLDFAST_APP_API_PORT: String(ports.api),
     HOLDFAST_ISSUERS_FROM: [...new Set(["127.0.0.1", machineHost.address])].map((address) => `${address}/32`).join(","),
     HOLDFAST_OBJECTS: objectsUrl(parts),
     HOLDFAST_OBJECTS_KEY_FILE: objectsDirectory(parts) === undefined ? secrets.objectsKeyFile : secrets.storeKeyFile,

@@ -23,7 +23,11 @@ export interface PlatformParts {
 }
 
 /** Listen addresses for machines of this host, and for other machines if advertised. */
-export function listenersOf(local: string, port: number, advertised: AdvertisedListener | undefined): string {
-  const hosts = advertised === undefined ? [local] : [local, advertised.listen];
+export function listenersOf(
+  local: readonly string[],
+  port: number,
+  advertised: AdvertisedListener | undefined,
+): string {
+  const hosts = advertised === undefined ? local : [...local, advertised.listen];
   return [...new Set(hosts)].map((host) => endpointText(host, port)).join(",");
 }

@@ -253,6 +253,21 @@ export class AppMethods extends ApiMethods {
     return this.transport.request("GET", "/app-registry", options);
   }
 
+  /**
+   * Gives a hosted app an address that belongs to it alone, until it is released or the app is deleted: the name of the
+   * app resolves to it, and requests at it reach the app with any host. An app that has one keeps it. 409
+   * no_floating_ip if none is free.
+   */
+  assignFloatingIp(appId: string, options?: CallOptions): Promise<App> {
+    return this.transport.request("PUT", pathOf("app-services", appId, "floating-ip"), options);
+  }
+
+  /** Releases the app's address, which another app may get; without one this has no effect. */
+  releaseFloatingIp(appId: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("app-services", appId, "floating-ip");
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
+  }
+
   /** Lists the machines of a hosted app; none for others. */
   nodes(appId: string, options?: CallOptions): Promise<AppNodes> {
     return this.transport.request("GET", pathOf("app-services", appId, "nodes"), options);

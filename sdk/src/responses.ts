@@ -210,6 +210,8 @@ export interface App {
   readonly hosted: HostedApp | null;
   /** The operation in progress. */
   readonly operation: Operation | null;
+  /** The project, stack or pipeline that the app belongs to; null without one. */
+  readonly managed_by: ManagedBy | null;
 }
 
 /** The sign-in of one app. */
@@ -294,6 +296,8 @@ export interface AppNode {
   readonly deployment_id: string | null;
   /** Version of the agent; null without a connection. */
   readonly agent_build: string | null;
+  /** Floating IP of the app, at which clients reach its machines; null without one. */
+  readonly floating_ip: string | null;
 }
 
 export interface AppNodes {
@@ -1151,6 +1155,8 @@ export interface HostedApp {
   readonly last_lines: readonly string[];
   /** URL of the app for its clients. */
   readonly url: string;
+  /** Address that belongs to the app alone; null without one. */
+  readonly floating_ip: string | null;
 }
 
 /** An index of documents in a service's engine. */
@@ -2151,16 +2157,21 @@ export interface TimeRange {
 export interface Token {
   readonly id: string;
   readonly scopes: readonly string[];
-  /** Objects that it is limited to; empty for all objects of the organization. */
+  /** Objects that it is limited to; empty for all objects of the organization, or for none if it is limited. */
   readonly resources: readonly TokenResource[];
   readonly expires_at: string | null;
   readonly created_at: string;
-  /** Creator in the format of the audit log, such as "user:anna". */
+  /**
+   * Creator in the format of the audit log, such as "user:anna", or the hosted app whose programs have it, such as
+   * "app:shop".
+   */
   readonly created_by: string | null;
   /** Time of the last use, at most one minute old. */
   readonly last_used_at: string | null;
   /** IP address of the last caller. */
   readonly last_used_from: string | null;
+  /** True: it may access its resources alone, also if there are none. */
+  readonly is_limited: boolean;
 }
 
 /** An object that a token is limited to. */

@@ -34,6 +34,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const skipped = asRoot ? await requireRecipes(import.meta.filename, "apps") : "needs root: containers of a machine";
 const withinMs = 240_000;
+const floatingIp = "127.92.8.1";
 
 /** Resolves every name to the loopback address, at which the ingress listens. */
 const loopbackLookup: LookupFunction = (_name, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]);
@@ -56,7 +57,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
   beforeAll(async () => {
     directory = programDirectory("holdfast-push");
     dns = await startTestDnsServer((name) => texts.get(name) ?? []);
-    const environment = { HOLDFAST_DOMAIN_RESOLVERS: dns.address };
+    const environment = { HOLDFAST_DOMAIN_RESOLVERS: dns.address, HOLDFAST_FLOATING_IPS: floatingIp };
     [platform, images] = await Promise.all([startPlatform({ environment }), createAppImages(directory)]);
     await push("1");
     await push("2");
@@ -97,11 +98,31 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     return all.filter(({ ownerKind, ownerId }) => ownerKind === "app" && ownerId === id);
   };
 
+  /**
+   * Status of a request of the app's program to the platform's API, by the variables that it has, and the names of the
+   * objects in a list.
+   */
+  async function platformCall(method: string, path: string): Promise<readonly [status: number, names: string[]]> {
+    const program =
+      "const [method, path] = process.argv.slice(1);" +
+      "const { PLATFORM_API_URL: url, PLATFORM_API_TOKEN: token } = process.env;" +
+      "fetch(url + path, { method, headers: { authorization: `Bearer ${token}` } }).then(" +
+      "async (answer) => console.log(JSON.stringify([answer.status, await answer.json()])))";
+    const words = ["node", "-e", program, method, path].map((word) => `'${word}'`);
+    const script = `NODE_EXTRA_CA_CERTS=/etc/holdfast/ca.pem ${words.join(" ")}`;
+    const { text } = await requestTo({ url, path: `/sh?script=${encodeURIComponent(script)}` });
+    const output = JSON.parse(text) as string;
+    if (!output.startsWith("0 ")) throw new Error(output);
+    const [status, body] = JSON.parse(output.slice(2)) as [number, { services?: { name: string }[] }];
+    return [status, (body.services ?? []).map(({ name }) => name)];
+  }
+
   interface Target {
     /** Host and port of the app for its clients. */
     readonly url: string;
     readonly agent?: Agent;
     readonly path?: string;
+    readonly address?: string;
   }
 
   /** Rows of a statement that the app sends to its database. */
@@ -112,10 +133,15 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
   }
 
   /** Status and body of a request to the app, at the loopback address: the test's resolver does not have its name. */
-  function requestTo({ url, agent, path = "/" }: Target): Promise<{ status: number | undefined; text: string }> {
+  function requestTo({
+    url,
+    agent,
+    path = "/",
+    address = "127.0.0.1",
+  }: Target): Promise<{ status: number | undefined; text: string }> {
     const { hostname, port, host } = new URL(url);
     const { promise, resolve, reject } = Promise.withResolvers<{ status: number | undefined; text: string }>();
-    const target = { host: "127.0.0.1", port, servername: hostname, ca: platform.ca, path, headers: { host } };
+    const target = { host: address, port, servername: hostname, ca: platform.ca, path, headers: { host } };
     const call = request({ ...target, agent: agent ?? false }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (part: string) => {
@@ -199,6 +225,27 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
         () => true,
       );
     await waitUntil("it is not served", isRemoved, { withinMs: 10_000 });
+  }, 60_000);
+
+  test("a floating IP is in DNS and reaches it with any host, until it is released", async () => {
+    const path = `/app-services/${id}/floating-ip`;
+    const { hostname } = new URL(url);
+    const resolver = new Resolver();
+    resolver.setServers([platform.admin.dns_server]);
+    const resolves = (to: string) => async () => (await resolver.resolve4(hostname)).join() === to;
+    expect(expectStatus(await platform.rest.call<App>("PUT", path, { body: {} }), 200).json.hosted?.floating_ip).toBe(
+      floatingIp,
+    );
+    expectStatus(await platform.rest.call("PUT", path, { body: {} }), 200);
+    await waitUntil("its name has the address", resolves(floatingIp), { withinMs: 30_000 });
+    const other = { url: url.replace("shop-", "other-"), address: floatingIp };
+    const isServed = () => answerOf(other).catch(() => undefined);
+    expect(await waitUntil("the address serves it", isServed, { withinMs: 10_000 })).toMatchObject({ note: "image 1" });
+    const { nodes } = expectStatus(await platform.rest.get<AppNodes>(`/app-services/${id}/nodes`), 200).json;
+    expect(nodes.map(({ floating_ip: address }) => address)).toEqual([floatingIp]);
+    expectStatus(await platform.rest.delete(path), 204);
+    await waitUntil("its name has the address of all apps", resolves("127.0.0.1"), { withinMs: 30_000 });
+    await waitUntil("the address serves no app", async () => (await requestTo(other)).status === 421);
   }, 60_000);
 
   test("WebSocket, server-sent events and gRPC reach the program", async () => {
@@ -395,6 +442,16 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
       { tableowner: "app_user" },
     ]);
 
+    const unattached = `/managed-services/${(await createServices(platform).create("unattached")).id}`;
+    expect(await platformCall("GET", "/managed-services")).toEqual([200, ["orders"]]);
+    expect(await platformCall("GET", `/managed-services/${service.id}`)).toEqual([200, []]);
+    expect(await platformCall("GET", unattached)).toEqual([404, []]);
+    expect(await platformCall("GET", "/files-services")).toEqual([200, []]);
+    expect(await platformCall("GET", `/app-services/${id}`)).toEqual([403, []]);
+    expect(await platformCall("DELETE", `/managed-services/${service.id}`)).toEqual([403, []]);
+    expect((await platform.rest.get(unattached)).status).toBe(200);
+    expectStatus(await platform.rest.delete(unattached), 202);
+
     expect(await attach({ service_id: service.id, database_name: "other" })).toMatchObject({ status: 400 });
     const reserved = await platform.rest.patch(`/app-services/${id}`, { env: { DATABASE_URL: "x" } });
     expect(reserved).toMatchObject({ status: 400, json: { errors: [{ code: "env_name_reserved" }] } });
@@ -408,6 +465,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     await waitUntil("the user of the app is dropped with its sessions", isEnded, { withinMs: 5_000, everyMs: 100 });
     const detached = await get();
     expect(await ended(detached)).toMatchObject({ status: "completed" });
+    expect(await platformCall("GET", "/managed-services")).toEqual([200, []]);
     expect((await requestTo({ url, path: "/query?sql=SELECT" })).status).not.toBe(200);
     await createServices(platform).delete(service.id);
   }, 300_000);

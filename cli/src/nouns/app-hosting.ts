@@ -151,6 +151,8 @@ export function addAppHosting(apps: CliCommand): void {
       output.show({ registry: host, repository: `${host}/${repository}`, username: "token", password: token });
     });
 
+  addFloatingIp(apps.command("floating-ip").description("address that belongs to a hosted app alone"));
+
   apps
     .command("nodes <app>")
     .description("list the machines of a hosted app")
@@ -158,7 +160,29 @@ export function addAppHosting(apps: CliCommand): void {
     .does(async (context, app: string) => {
       const { id } = await appOf(context, app);
       const { nodes } = await context.client.apps.nodes(id);
-      context.output.list(nodes, ["id", "status", "zone", "deployment_id", "agent_build"]);
+      context.output.list(nodes, ["id", "status", "zone", "deployment_id", "agent_build", "floating_ip"]);
+    });
+}
+
+function addFloatingIp(floatingIp: CliCommand): void {
+  floatingIp
+    .command("assign <app>")
+    .description("give a hosted app a free address, which its name resolves to from then on")
+    .example("apps floating-ip assign shop")
+    .does(async (context, app: string) => {
+      const { id } = await appOf(context, app);
+      const { name, hosted } = await context.client.apps.assignFloatingIp(id);
+      context.output.show({ name, floating_ip: hosted?.floating_ip ?? null });
+    });
+
+  floatingIp
+    .command("release <app>")
+    .description("release the address of a hosted app, which another app may get")
+    .example("apps floating-ip release shop")
+    .does(async (context, app: string) => {
+      const { id, name } = await appOf(context, app);
+      await context.client.apps.releaseFloatingIp(id);
+      context.output.info(`${name} has no floating IP`);
     });
 }
 

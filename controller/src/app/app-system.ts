@@ -1,4 +1,5 @@
 import { organizationKind } from "#access/organization/organization.ts";
+import { tokenKind } from "#access/credential/credential.ts";
 import { quotasPart } from "#access/organization/quotas.ts";
 import { offersPart } from "#catalog/catalog-api.ts";
 import { egressPart } from "#egress-system.ts";
@@ -41,10 +42,17 @@ import { createAttachedServices } from "./hosting/attached-services.ts";
 import { contributeHosting } from "./hosting/contribute-hosting.ts";
 import { deploymentKind } from "./hosting/deployment.ts";
 import { createDeploymentApi } from "./hosting/deployment-api.ts";
+import {
+  createFloatingIps,
+  floatingIpKind,
+  type FloatingIpSettings,
+  floatingIpSettings,
+} from "./hosting/floating-ip.ts";
 import { createHostingCommands } from "./hosting/hosting-commands.ts";
 import { hostingEventDefinitions } from "./hosting/hosting-events.ts";
 import { hostingOperations } from "./hosting/hosting-operations.ts";
 import { createHostingWork } from "./hosting/hosting-reconciler.ts";
+import { createPlatformApi, type PlatformApiSettings, platformApiSettings } from "./hosting/platform-api.ts";
 import { createAppIngress } from "./ingress/app-ingress.ts";
 import { contributeIngress, type IngressSettings, ingressSettings } from "./ingress/contribute-ingress.ts";
 import { type AppSettings, appSettings, contributeIssuerFeed } from "./issuer-feed.ts";
@@ -62,7 +70,7 @@ const appKindPart = definePart<ResourceKind>("apps in bundles");
  */
 export const appSystem = declareSystem({
   name: "app",
-  settings: { ...appSettings, ...registrySettings, ...ingressSettings },
+  settings: { ...appSettings, ...registrySettings, ...ingressSettings, ...platformApiSettings, ...floatingIpSettings },
   declares: [operationTypes.of(...Object.values(hostingOperations))],
   scopes: { apps: { verbs: ["read", "write", "data"], completeFrom: "developer" } },
   audited: {
@@ -83,7 +91,9 @@ export const appSystem = declareSystem({
   open: openAppSystem,
 });
 
-function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & RegistrySettings & IngressSettings): System {
+type Settings = AppSettings & RegistrySettings & IngressSettings & PlatformApiSettings & FloatingIpSettings;
+
+function openAppSystem(kernel: Kernel, use: Use, settings: Settings): System {
   const { taskIds, addTaskSource } = use(operationPart);
   const { users: egress } = use(egressPart);
   const { collections, sealer, authority } = kernel;
@@ -133,6 +143,8 @@ function openAppSystem(kernel: Kernel, use: Use, settings: AppSettings & Registr
   const hosting = {
     ...all,
     attached,
+    platformApi: createPlatformApi({ ...kernel, ...settings, domain, tokens: collections.open(tokenKind) }),
+    floatingIps: createFloatingIps({ ...kernel, ...settings, claims: collections.open(floatingIpKind) }),
     ingress: createAppIngress(ingresses, domain, {
       trust: () => authority.trustBundle,
       awaitNames: fleetSystem.awaitNames,

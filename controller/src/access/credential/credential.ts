@@ -32,7 +32,10 @@ export type Token = Resource<TokenSpec, NoStatus>;
 
 export const tokenKind = defineKind<Token>("token", {
   deletedWithOrganization: true,
-  quotas: [{ name: "tokens", label: "tokens", limit: 1_000 }],
+  // The number of owners is limited by their own quotas.
+  quotas: [
+    { name: "tokens", label: "tokens", limit: 1_000, amountOf: ({ spec }) => (spec.owner === undefined ? 1 : 0) },
+  ],
   storedNames: { "spec.creator": "maker" },
 });
 
@@ -43,8 +46,10 @@ export interface TokenSpec {
   readonly expiresAt: number | null;
   /** The objects that it may access; absent: everything of the organization. */
   readonly resources?: readonly ResourceName[];
-  /** The creator; absent for the token of the bootstrap file. */
+  /** The creator; absent for the token of the bootstrap file, and for one with an owner. */
   readonly creator?: TokenCreator;
+  /** The object whose program has the token, such as a hosted app; the token is deleted with it. */
+  readonly owner?: { readonly kind: string; readonly id: string; readonly name: string };
 }
 
 /** The creator of a token, which limits its scopes: a token whose creator was deleted is not valid. */

@@ -105,9 +105,12 @@ function commonOf({ metadata, spec }: Token) {
 }
 
 function tokenMessage(token: Token, use: CredentialUseTime | undefined): TokenMessage {
+  const { creator, owner } = token.spec;
+  const createdBy = creator?.actor ?? (owner && `${owner.kind}:${owner.name}`);
   return create(TokenSchema, {
     ...commonOf(token),
-    ...(token.spec.creator && { createdBy: token.spec.creator.actor }),
+    isLimited: token.spec.resources !== undefined,
+    ...(createdBy !== undefined && { createdBy }),
     ...(use && { lastUsedAt: timestampFromMs(use.at), lastUsedFrom: use.source }),
   });
 }

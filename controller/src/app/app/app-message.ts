@@ -47,6 +47,7 @@ export function appMessage(app: AppObject, { isRunning, deployment, operation, u
     domains: spec.domains.map((domain) => domainMessage(metadata.id, domain)),
     ...(hosted && desired && { hosted: { ...hostedMessage(hosted, desired), url: urlOf(hosted) } }),
     ...(inProgress && !isFinished(inProgress) && { operation: operationMessage(inProgress) }),
+    ...(metadata.managedBy && { managedBy: { kind: metadata.managedBy.kind, id: metadata.managedBy.id } }),
     createdAt: timestampFromMs(metadata.createdAt),
     updatedAt: timestampFromMs(metadata.updatedAt),
   });

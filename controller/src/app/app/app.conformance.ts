@@ -71,7 +71,10 @@ export default {
     "holdfast.v1.HostedApp.secret_env_names": "64",
     "holdfast.v1.HostedApp.last_lines": "20",
   },
-  kindBounds: { "app-deployment": "20 of each app; a quota bounds the apps" },
+  kindBounds: {
+    "app-deployment": "20 of each app; a quota bounds the apps",
+    "floating-ip": "one of each app; HOLDFAST_FLOATING_IPS has them",
+  },
   sentSecrets: {
     "holdfast.v1.CreateAppRequest.secret_env": "for the app's own program; opened only for its machines",
     "holdfast.v1.UpdateAppRequest.secret_env": "for the app's own program; opened only for its machines",

@@ -41,7 +41,7 @@ function app(id: string, nodeIds: readonly string[], attachments: readonly Attac
   };
 }
 
-test("the machines of an app admit ingresses, and those of apps to which it is attached", () => {
+test("the machines of an app admit ingresses, and those of apps to which it is attached; they reach the API", () => {
   const attachment = { id: "x", serviceId: "shop", databaseName: "", app: true } as const;
   const apps = collectionOf([
     app("shop", ["s"], []),
@@ -54,10 +54,16 @@ test("the machines of an app admit ingresses, and those of apps to which it is a
     machine("d", "caller", ""),
     machine("o", "other", "10.0.0.3"),
   ]);
-  const rules = createAppPolicy(apps, machines, ["192.0.2.1/32"]).rulesOn("here");
+  const rules = createAppPolicy(apps, machines, {
+    ingresses: ["192.0.2.1/32"],
+    api: { addresses: ["10.0.0.9"], port: 8_443 },
+  }).rulesOn("here");
   expect(rules.map(({ to, port, from }) => [to, port, from])).toEqual([
     ["10.0.0.1", 8_080, ["192.0.2.1/32", "10.0.0.2/32"]],
+    ["10.0.0.9", 8_443, ["10.0.0.1/32"]],
     ["10.0.0.2", 8_080, ["192.0.2.1/32"]],
+    ["10.0.0.9", 8_443, ["10.0.0.2/32"]],
     ["10.0.0.3", 8_080, ["192.0.2.1/32"]],
+    ["10.0.0.9", 8_443, ["10.0.0.3/32"]],
   ]);
 });

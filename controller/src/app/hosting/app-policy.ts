@@ -5,11 +5,20 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import { frontPort } from "./hosting.ts";
 
-/** The rules for the machines of apps: ingresses from these networks, and apps to which one is attached. */
+/**
+ * The rules for the machines of apps: ingresses from these networks and apps to which one is attached reach them, and
+ * they reach the platform's API.
+ */
 export function createAppPolicy(
   apps: Pick<Collection<AppObject>, "get" | "values" | "subscribe">,
   machines: Pick<Collection<MachineObject>, "get" | "by" | "subscribe">,
-  ingresses: readonly string[],
+  {
+    ingresses,
+    api,
+  }: {
+    readonly ingresses: readonly string[];
+    readonly api: { readonly addresses: readonly string[]; readonly port: number };
+  },
 ): PolicySource {
   /** Networks of the apps that have an attached app, by its id. */
   function consumers(): ReadonlyMap<string, readonly string[]> {
@@ -36,7 +45,11 @@ export function createAppPolicy(
         const { owner } = spec;
         if (owner?.kind !== appKind.name || status.address === "") return [];
         const from = [...new Set([...ingresses, ...(networks.get(owner.id) ?? [])])];
-        return [{ owner, to: status.address, port: frontPort, from }];
+        const own = [`${status.address}/32`];
+        return [
+          { owner, to: status.address, port: frontPort, from },
+          ...api.addresses.map((to) => ({ owner, to, port: api.port, from: own })),
+        ];
       });
     },
     subscribe(onChange) {

@@ -18,13 +18,17 @@ import { type AppObject, appKind } from "../app/app.ts";
 import type { AppNodes } from "./app-nodes.ts";
 import type { AttachedServices } from "./attached-services.ts";
 import { appOfDeployment, type DeploymentObject, deploymentKind } from "./deployment.ts";
+import type { FloatingIps } from "./floating-ip.ts";
 import type { HostedApp } from "./hosted-app.ts";
+import type { PlatformApi } from "./platform-api.ts";
 
 export interface AppRemovalDeps extends Pick<AppNodes, "machinesOf"> {
   readonly deployments: Pick<Collection<DeploymentObject>, "by">;
   readonly operations: Collection<OperationObject>;
   readonly zone: Pick<ZoneRecords, "remove">;
   readonly attached: Pick<AttachedServices, "admit">;
+  readonly platformApi: Pick<PlatformApi, "removeToken">;
+  readonly floatingIps: Pick<FloatingIps, "release">;
   /** Removes what other parts of the app's system have of a deleted app, in the unit of work that deletes it. */
   readonly removeRest: (unit: UnitOfWork, app: AppObject, signal: AbortSignal) => Promise<void>;
   readonly begin: () => UnitOfWork;
@@ -68,6 +72,8 @@ export function createAppRemoval(deps: AppRemovalDeps): AppRemoval {
       if (found.length > 0) return again(recheckMs, "its machines are being deleted");
       zone.remove(unit, { kind: appKind.name, id });
       await deps.removeRest(unit, app.object, signal);
+      await deps.platformApi.removeToken(unit, app.object, signal);
+      await deps.floatingIps.release(unit, app.object, signal);
       for (const each of deployments.by(appOfDeployment, id)) unit.remove(deploymentKind, each);
       unit.remove(appKind, app);
       unit.releaseName(appKind, organizationId, name);

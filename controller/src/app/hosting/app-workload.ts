@@ -18,9 +18,11 @@ import type { HostedApp } from "./hosted-app.ts";
 import { appTerm, frontPort } from "./hosting.ts";
 import type { RegistryEndpoint } from "./image-digest.ts";
 import { parseImageReference } from "./image-reference.ts";
+import type { PlatformApi } from "./platform-api.ts";
 
 export interface AppWorkloadDeps {
   readonly attached: AttachedServices;
+  readonly platformApi: PlatformApi;
   readonly sealer: Pick<Sealer, "keyedHash" | "open">;
   readonly registry: RegistryEndpoint;
 }
@@ -68,7 +70,7 @@ export function appWorkload(
 function releaseOf(
   app: HostedApp,
   deployment: DeploymentObject,
-  { sealer, registry, attached }: AppWorkloadDeps,
+  { sealer, registry, attached, platformApi }: AppWorkloadDeps,
 ): Release | undefined {
   const { metadata } = app;
   const { settings } = deployment.spec;
@@ -81,6 +83,7 @@ function releaseOf(
   const { username, password } = machineCredential(metadata.id, sealer);
   const variables = {
     ...attached.variablesOf(app),
+    ...platformApi.variablesOf(app),
     ...settings.environment,
     ...openVariables(metadata.id, settings.sealedEnvironment, sealer),
   };

@@ -20,7 +20,7 @@ import { admits, withClients } from "#services/service/network/client-networks.t
 import { clientPorts } from "#services/service/pooler.ts";
 import type { AppObject, AttachmentSpec } from "../app/app.ts";
 import { appHost } from "../ingress/app-host.ts";
-import type { EndpointTarget } from "./delivery-plan.ts";
+import { addressesMax, type EndpointTarget } from "./delivery-plan.ts";
 import type { HostedApp } from "./hosted-app.ts";
 import { frontPort } from "./hosting.ts";
 
@@ -60,7 +60,6 @@ export interface AttachedServicesDeps {
   readonly sealer: Sealer;
 }
 
-const addressesMax = 3;
 /** Port of an attached app in containers. A program and a relay cannot listen on the same port. */
 const appPort = 7_000;
 

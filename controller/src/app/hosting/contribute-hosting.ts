@@ -9,13 +9,21 @@ import { type AppObject, appKind } from "../app/app.ts";
 import type { IngressSettings } from "../ingress/contribute-ingress.ts";
 import { createAppPolicy } from "./app-policy.ts";
 import { createAppMonitoring } from "./monitored-app.ts";
+import type { PlatformApiSettings } from "./platform-api.ts";
 
 /** Apps as owners of machines: their answers to drains and lost hosts, their rules for traffic, their operations. */
-export function contributeHosting({ collections }: Kernel, { ingressFrom }: IngressSettings): readonly Contribution[] {
+export function contributeHosting(
+  { collections }: Kernel,
+  {
+    ingressFrom: ingresses,
+    platformApiAddresses: addresses,
+    platformApiPort: port,
+  }: IngressSettings & PlatformApiSettings,
+): readonly Contribution[] {
   const apps = collections.open(appKind);
   return [
     ownerKinds.of(createAppOwners(apps)),
-    networkPolicies.of(createAppPolicy(apps, collections.open(machineKind), ingressFrom)),
+    networkPolicies.of(createAppPolicy(apps, collections.open(machineKind), { ingresses, api: { addresses, port } })),
     operationSubjects.of({ kind: appKind.name, get: (id) => apps.get(id) }),
   ];
 }

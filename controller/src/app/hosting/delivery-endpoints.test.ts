@@ -44,6 +44,14 @@ test("private names find a relay before public ones", () => {
   expect(endpoints[0]).toMatchObject({ host: orders.host });
 });
 
+test("the first endpoint has a relay before all others", () => {
+  const many = Array.from({ length: 40 }, (_, n) => target(`a${n}.private.test`, "10.0.0.1"));
+  const first = target("z.private.test", "10.0.0.3");
+  const endpoints = completeDelivery(delivery, delivery, { first, targets: many, isStopped: false })?.endpoints;
+  expect(endpoints).toHaveLength(32);
+  expect(endpoints?.[0]).toMatchObject(first);
+});
+
 test("a stop and a start are deliveries", () => {
   const stop = completeDelivery(delivery, delivery, { targets: [], isStopped: true });
   expect(stop).toMatchObject({ generation: 4, isStopped: true });

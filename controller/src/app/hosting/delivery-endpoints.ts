@@ -6,6 +6,8 @@ const relaysMax = 32;
 
 /** State of the machines in a delivery, besides their releases. */
 interface DeliveredState {
+  /** Endpoint that has a relay before all others. */
+  readonly first?: EndpointTarget | undefined;
   readonly targets: readonly EndpointTarget[];
   readonly isStopped: boolean;
   readonly drainedIds?: readonly string[];
@@ -19,11 +21,11 @@ interface DeliveredState {
 export function completeDelivery(
   before: Delivery | null,
   after: Delivery | null,
-  { targets, isStopped, drainedIds = [] }: DeliveredState,
+  { first, targets, isStopped, drainedIds = [] }: DeliveredState,
 ): Delivery | null {
   if (after === null) return null;
   const { isStopped: wasStopped = false, drainedIds: formerIds = [], ...rest } = after;
-  const endpoints = deliveredEndpoints(before?.endpoints ?? [], targets);
+  const endpoints = deliveredEndpoints(before?.endpoints ?? [], first, targets);
   const isSame = isDeepStrictEqual([endpoints, drainedIds], [after.endpoints ?? [], formerIds]);
   if (isSame && wasStopped === isStopped) return after;
   const generation = after.generation === before?.generation ? after.generation + 1 : after.generation;
@@ -38,11 +40,13 @@ export function completeDelivery(
 
 function deliveredEndpoints(
   before: readonly DeliveredEndpoint[],
+  first: EndpointTarget | undefined,
   targets: readonly EndpointTarget[],
 ): readonly DeliveredEndpoint[] {
   const labelOf = ({ host, port }: EndpointTarget) => `${Number(!host.includes(".private."))} ${host} ${port}`;
   const relays = new Map(before.map((each) => [labelOf(each), each.relay]));
-  const desired = targets.toSorted((a, b) => (labelOf(a) < labelOf(b) ? -1 : 1)).slice(0, relaysMax);
+  const sorted = targets.toSorted((a, b) => (labelOf(a) < labelOf(b) ? -1 : 1));
+  const desired = [...(first === undefined ? [] : [first]), ...sorted].slice(0, relaysMax);
   const used = new Set(desired.flatMap((each) => relays.get(labelOf(each)) ?? []));
   const free = Array.from({ length: relaysMax }, (_, index) => index + 1).filter((number) => !used.has(number));
   return desired.map((each) => ({ ...each, relay: relays.get(labelOf(each)) ?? free.shift() ?? 0 }));

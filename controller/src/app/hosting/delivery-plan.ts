@@ -20,6 +20,9 @@ export interface Delivery {
   readonly drainedIds?: readonly string[];
 }
 
+/** Maximum number of addresses of one name that containers reach. */
+export const addressesMax = 3;
+
 /** A name and a port that containers of an app reach, with the addresses of the name. */
 export interface EndpointTarget {
   readonly host: string;

@@ -21,6 +21,8 @@ import { appMessage, type IsRunning } from "../app/app-message.ts";
 import { createAppNodes } from "./app-nodes.ts";
 import { appOfDeployment, type DeploymentObject } from "./deployment.ts";
 import { deploymentMessage, nodeMessage } from "./deployment-message.ts";
+import type { FloatingIps } from "./floating-ip.ts";
+import { type HostedApp, requireHosted } from "./hosted-app.ts";
 import type { HostingCommands } from "./hosting-commands.ts";
 import type { RegistryEndpoint } from "./image-digest.ts";
 
@@ -29,6 +31,7 @@ export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts
   readonly apps: Collection<AppObject>;
   readonly deployments: Collection<DeploymentObject>;
   readonly fleet: Pick<FleetSystem["fleet"], "session" | "observation">;
+  readonly floatingIps: FloatingIps;
   readonly hosting: HostingCommands;
   readonly registry: Pick<RegistryEndpoint, "address">;
   readonly isRunning: IsRunning;
@@ -37,7 +40,7 @@ export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts
 
 /** The RPCs of hosted apps' deployments and machines. */
 export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
-  const { access, apps, deployments, machines, fleet, hosting, isRunning } = deps;
+  const { access, apps, deployments, machines, fleet, floatingIps, hosting, isRunning } = deps;
   const { observe } = createAppNodes(deps);
   /** Undefined for an app that runs outside of the platform: it has no deployments and no machines. */
   const statusOf = (appId: string, call: Call) => access.require(appId, call).object.status.hosting;
@@ -54,6 +57,26 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
       const { app, ...created } = await edit(unit, before.object);
       unit.update(appKind, before, app);
       return { id: appId, response: appMessage(app, { isRunning, ...hosting, ...created }) };
+    });
+  }
+
+  function changeAddress(
+    appId: string,
+    call: Call,
+    action: string,
+    edit: (unit: Changes, app: HostedApp) => Promise<HostedApp>,
+  ): Promise<App> {
+    const visibleIn = [apps, ...floatingIps.visibleIn];
+    return mutate(deps, call, { action, kind: appKind.name, visibleIn }, async (unit) => {
+      const before = await access.getCurrent(appId, call);
+      const app = requireHosted(before.object);
+      if (app.metadata.deletionRequestedAt !== undefined)
+        throw new HoldfastError("WRONG_STATE", "The app is being deleted.");
+      const after = await edit(unit, app);
+      const response = appMessage(after, { isRunning, ...hosting });
+      if (after === app) return { unchanged: response };
+      unit.update(appKind, before, after);
+      return { id: appId, response };
     });
   }
 
@@ -80,6 +103,15 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
     restartApp: ({ appId }, call) =>
       change(appId, call, "app.restart", (unit, app) => hosting.restarted(unit, app, call.signal)),
 
+    assignFloatingIp: ({ appId }, call) =>
+      changeAddress(appId, call, "app.floating_ip.assign", (unit, app) => floatingIps.assign(unit, app, call.signal)),
+    releaseFloatingIp: async ({ appId }, call) => {
+      await changeAddress(appId, call, "app.floating_ip.release", (unit, app) =>
+        floatingIps.release(unit, app, call.signal),
+      );
+      return {};
+    },
+
     getAppRegistry: async (_, call) => {
       const { address } = deps.registry;
       if (address === "") throw new HoldfastError("HOSTING_UNAVAILABLE", "The installation has no registry of images.");
@@ -87,8 +119,13 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
     },
 
     listAppNodes: async ({ appId }, call) => {
-      const nodes = (statusOf(appId, call)?.nodeIds ?? []).map((id) =>
-        nodeMessage(observe(id), machines.get(id)?.object, fleet.session(id)?.agentVersion),
+      const { spec, status } = access.require(appId, call).object;
+      const floatingIp = spec.hosting?.floatingIp;
+      const nodes = (status.hosting?.nodeIds ?? []).map((id) =>
+        nodeMessage(observe(id), machines.get(id)?.object, {
+          agentVersion: fleet.session(id)?.agentVersion,
+          floatingIp,
+        }),
       );
       return create(AppNodesSchema, { nodes });
     },

@@ -38,7 +38,7 @@ export function deploymentMessage(
 export function nodeMessage(
   { id, hasSession, isHealthy, report }: ObservedNode,
   machine: MachineObject | undefined,
-  agentVersion: string | undefined,
+  { agentVersion, floatingIp }: { readonly agentVersion: string | undefined; readonly floatingIp: string | undefined },
 ): MessageInitShape<typeof AppNodeSchema> {
   const servingId = report?.app?.servingReleaseId ?? "";
   const wasThere = report !== undefined || (machine?.status.certificate ?? null) !== null;
@@ -55,5 +55,6 @@ export function nodeMessage(
     zone: machine?.spec.zone ?? "",
     ...(servingId !== "" && { deploymentId: servingId }),
     ...(agentVersion !== undefined && { agentBuild: agentVersion }),
+    ...(floatingIp !== undefined && { floatingIp }),
   };
 }

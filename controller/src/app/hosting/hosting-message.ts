@@ -38,6 +38,7 @@ export function hostedMessage(
     storageTier: hosting.storageTier,
     replicas: hosting.replicas,
     deploymentNumber: deployment.spec.number,
+    ...(hosting.floatingIp !== undefined && { floatingIp: hosting.floatingIp }),
     servesNewest: status.hosting.servingId === hosting.deploymentId,
     ...(cause !== "" && { reason: cause }),
     lastLines: [...lastLines],

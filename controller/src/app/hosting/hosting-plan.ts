@@ -37,6 +37,8 @@ export interface HostingFacts {
   readonly failure: string | undefined;
   /** True if every ingress serves the name of the app. */
   readonly isReachable: boolean;
+  /** How containers reach the platform's API; undefined if they do not. */
+  readonly platformApi?: EndpointTarget | undefined;
   /** Names and ports of the attached services. */
   readonly endpoints: readonly EndpointTarget[];
 }
@@ -121,6 +123,7 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
     }),
     isPublished,
     delivery: completeDelivery(hosting.delivery, delivered.delivery, {
+      first: facts.platformApi,
       targets: facts.endpoints,
       isStopped: isOff,
       drainedIds,

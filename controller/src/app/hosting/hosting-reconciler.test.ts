@@ -11,8 +11,10 @@ import { CreateAppRequestSchema, UpdateAppRequestSchema } from "@holdfast/proto/
 import { createTestCertificate } from "@holdfast/testing/controller/test-certificate.ts";
 import { startTestStore, type TestStore } from "@holdfast/testing/controller/test-store.ts";
 import { readyHost } from "@holdfast/testing/platform/ready-host.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Token, tokenKind } from "#access/credential/credential.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import { type HostObject, hostKind } from "#fleet/host/host.ts";
@@ -26,10 +28,12 @@ import { type OperationObject, operationKind } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
 import type { EndpointTarget } from "./delivery-plan.ts";
 import { type DeploymentObject, deploymentKind } from "./deployment.ts";
+import { createFloatingIps, type FloatingIpObject, type FloatingIps, floatingIpKind } from "./floating-ip.ts";
 import { type HostedApp, isHosted } from "./hosted-app.ts";
 import { appSoftware } from "./hosting.ts";
 import { createHostingCommands } from "./hosting-commands.ts";
 import { createHostingWork } from "./hosting-reconciler.ts";
+import { createPlatformApi, type PlatformApi } from "./platform-api.ts";
 
 // The reconciler over a real store. The machines' agents are reports that the test sets, and the registry is a server
 // that has the images of a table; test/system/app-hosting.long.test.ts has the real ones.
@@ -54,10 +58,15 @@ let machines: Collection<MachineObject>;
 let operations: Collection<OperationObject>;
 let hosts: Collection<HostObject>;
 let records: Collection<DnsRecordObject>;
+let tokens: Collection<Token>;
+let claims: Collection<FloatingIpObject>;
 let isReachable = false;
 let obstacle = "";
 let endpoints: EndpointTarget[] = [];
+let attachedIds: string[] = [];
 let commands: ReturnType<typeof createHostingCommands>;
+let platformApi: PlatformApi;
+let floatingIps: FloatingIps;
 let work: ReturnType<typeof createHostingWork>;
 let id: string;
 
@@ -81,7 +90,11 @@ beforeAll(async () => {
   operations = createCollection(store, operationKind);
   hosts = createCollection(store, hostKind);
   records = createCollection(store, dnsRecordKind);
-  await Promise.all([apps, deployments, machines, operations, hosts, records].map(({ ready }) => ready));
+  tokens = createCollection(store, tokenKind);
+  claims = createCollection(store, floatingIpKind);
+  await Promise.all(
+    [apps, deployments, machines, operations, hosts, records, tokens, claims].map(({ ready }) => ready),
+  );
   const host = readyHost("local");
   const image = { engine: appSoftware.name, version: appSoftware.version, image: "apps-1", available: true };
   const unit = begin();
@@ -113,6 +126,16 @@ beforeAll(async () => {
   };
   const { port } = server.address() as AddressInfo;
   const registry = { address: `127.0.0.1:${port}`, authorities: () => cert };
+  platformApi = createPlatformApi({
+    platformApiAddresses: ["127.0.0.1"],
+    platformApiPort: 8_443,
+    tokens,
+    domain: "holdfast.test",
+    sealer,
+    newId: uuidv7,
+    clock,
+  });
+  floatingIps = createFloatingIps({ floatingIps: ["192.0.2.7"], claims, clock });
   const deps = {
     apps,
     deployments,
@@ -129,14 +152,16 @@ beforeAll(async () => {
       obstacleOf: () => obstacle,
       admit: () => false,
       subscribe: () => ({ close() {} }),
-      idsOf: () => [],
+      idsOf: () => attachedIds,
       prefixesOf: () => [],
       privateAddressOf: () => ({ host: "private", port: 1 }),
     },
+    platformApi,
+    floatingIps,
     begin,
     newId: uuidv7,
     ingress: {
-      addresses: ["127.0.0.1"],
+      addressesOf: ({ spec }: AppObject) => [spec.hosting?.floatingIp ?? "127.0.0.1"],
       hostOf: ({ metadata: { name } }: AppObject) => `${name}.apps.holdfast.test`,
       urlOf: () => "",
       isReachable: async () => isReachable,
@@ -149,7 +174,7 @@ beforeAll(async () => {
   work = createHostingWork({ ...deps, removeRest: async (_, { metadata }) => void ended.push(metadata.id) });
 });
 afterAll(async () => {
-  for (const each of [apps, deployments, machines, operations, hosts, records]) each?.close();
+  for (const each of [apps, deployments, machines, operations, hosts, records, tokens, claims]) each?.close();
   await scenario?.close();
   server?.close();
 });
@@ -274,6 +299,58 @@ test("a second deployment starts beside the first one and replaces it; another o
   expect(newestOperation()).toMatchObject({ spec: { type: "deploy" }, status: { state: "completed" } });
 });
 
+test("its programs have one token, which reads what is attached; a deleted one is replaced", async () => {
+  const tokenOf = async () => {
+    await converge();
+    const { apiToken } = app().status.hosting;
+    return tokens.getCurrent(apiToken?.id ?? "", signal);
+  };
+  const variables = platformApi.variablesOf(app());
+  expect(variables["PLATFORM_API_URL"]).toBe("https://api.private.holdfast.test:7443");
+  const token = await tokenOf();
+  expect(token?.object.spec).toMatchObject({
+    scopes: ["files:read", "services:read"],
+    resources: [],
+    expiresAt: null,
+    secretHash: sealer.keyedHash("token", variables["PLATFORM_API_TOKEN"] ?? ""),
+    owner: { kind: "app", id, name: "shop" },
+  });
+  attachedIds = ["orders"];
+  const attached = await tokenOf();
+  expect(attached?.object.spec.resources).toEqual([{ kind: "managed-service", id: "orders" }]);
+  expect(attached?.object.metadata.id).toBe(token?.object.metadata.id);
+  expect(platformApi.variablesOf(app())).toEqual(variables);
+
+  if (attached === undefined) throw new Error("there is no token");
+  const unit = scenario.begin();
+  unit.remove(tokenKind, attached);
+  await tokens.untilRevision(await unit.commit(), 5_000);
+  attachedIds = [];
+  expect((await tokenOf())?.object.spec.resources).toEqual([]);
+  expect(platformApi.variablesOf(app())["PLATFORM_API_TOKEN"]).not.toBe(variables["PLATFORM_API_TOKEN"]);
+});
+
+test("a floating IP is the address of the app's name, and no other app gets it", async () => {
+  const change = async (edit: "assign" | "release") => {
+    const before = await apps.getCurrent(id, signal);
+    if (before === undefined || !isHosted(before.object)) throw new Error("there is no hosted app");
+    const unit = scenario.begin();
+    unit.update(appKind, before, await floatingIps[edit](unit, before.object, signal));
+    await visible(await unit.commit());
+    await converge();
+    return records.get("shop.apps.holdfast.test")?.object.spec.addresses;
+  };
+  expect(await change("release")).toEqual(["127.0.0.1"]);
+  expect(await change("assign")).toEqual(["192.0.2.7"]);
+  const { floatingIp: _, ...hosting } = app().spec.hosting;
+  const other = { ...app(), spec: { ...app().spec, hosting } };
+  const second = floatingIps.assign(scenario.begin(), other, signal);
+  await expect(second).rejects.toMatchObject({ key: "NO_FLOATING_IP" });
+  expect(await floatingIps.assign(scenario.begin(), app(), signal)).toBe(app());
+  expect(await change("release")).toEqual(["127.0.0.1"]);
+  expect(await change("assign")).toEqual(["192.0.2.7"]);
+});
+
 test("a deployment that fails leaves the app Running, with its last lines", async () => {
   const third = await change({ env: { ENDS: "3" } }, ["env"]);
   await converge();
@@ -325,6 +402,7 @@ test("a deletion removes the machines, then the app with its deployments and its
   await machines.untilRevision(await removed.commit(), 5_000);
   await converge();
   expect([apps.size, deployments.size, records.size]).toEqual([0, 0, 0]);
+  await waitUntil("its token and its address are free", async () => tokens.size + claims.size === 0);
   expect(newestOperation()?.status.state).toBe("completed");
   expect(ended).toEqual([id]);
   const again = scenario.begin();

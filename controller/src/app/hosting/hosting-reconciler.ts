@@ -27,12 +27,13 @@ import { lineMax } from "./hosting.ts";
 import { appHealth } from "./monitored-app.ts";
 import { type HostingPlan, type ObservedNode, planHosting } from "./hosting-plan.ts";
 import { operationAfter } from "./hosting-progress.ts";
+import type { PlatformApi } from "./platform-api.ts";
 
 export interface HostingWorkDeps
   extends AppWorkloadDeps,
     Pick<FleetSystem, "machines" | "hosts">,
-    Pick<AppRemovalDeps, "removeRest"> {
-  readonly ingress: Pick<AppIngress, "addresses" | "hostOf" | "isReachable">;
+    Pick<AppRemovalDeps, "removeRest" | "floatingIps"> {
+  readonly ingress: Pick<AppIngress, "addressesOf" | "hostOf" | "isReachable">;
   readonly zone: Pick<ZoneRecords, "put" | "remove">;
   readonly fleet: Pick<Fleet, "run" | "session" | "observation" | "subscribe">;
   readonly apps: Collection<AppObject>;
@@ -92,11 +93,13 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       nodes,
       desired: { isFailed: deployment.object.status.state === "failed", hasDigest: image.digest !== null },
       failure: image.failure ?? overdue,
+      platformApi: deps.platformApi.endpoint,
       endpoints: deps.attached.endpointsOf(object),
       isReachable: isAwaited && (await deps.ingress.isReachable(object, signal)),
     });
     const unit = begin();
-    const isChanged = record(unit, { app, deployment, operation, plan, image, nodes, overdue });
+    const token = await deps.platformApi.ensureToken(unit, object, deps.attached.idsOf(object), signal);
+    const isChanged = record(unit, { app, deployment, operation, plan, image, nodes, overdue, token });
     if (isChanged) return commit(unit, signal);
     deliver(object);
     if (isAwaited) return again(publishMs, "its name is published");
@@ -122,17 +125,17 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       readonly image: DeploymentImage;
       readonly nodes: readonly ObservedNode[];
       readonly overdue: string | undefined;
+      readonly token: Awaited<ReturnType<PlatformApi["ensureToken"]>>;
     },
   ): boolean {
     const { app, deployment, operation, plan } = round;
     const { object } = app;
     const now = clock.now();
-    let isChanged = false;
     for (const id of plan.created) unit.create(machineKind, newAppMachine(object, id, deps.catalog, now));
     const deleted = plan.deleted.flatMap((id) => machines.get(id) ?? []);
-    isChanged = requestDeletion(unit, deleted, now) || plan.created.length > 0;
+    let isChanged = requestDeletion(unit, deleted, now) || plan.created.length > 0 || round.token.isChanged;
     const { ingress, zone } = deps;
-    const record = { name: ingress.hostOf(object), addresses: ingress.addresses, ttlS: recordTtlS };
+    const record = { name: ingress.hostOf(object), addresses: ingress.addressesOf(object), ttlS: recordTtlS };
     isChanged = deps.attached.admit(unit, object, addressesOf(object)) || isChanged;
     isChanged = zone.put(unit, { kind: appKind.name, id: object.metadata.id }, [record]) || isChanged;
 
@@ -158,11 +161,13 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
 
     const nextOperation = operation && operationAfter(operation.object, object, round, now);
     const { admittedBy: _, ...planned } = plan.status;
+    const { apiToken } = round.token;
     const admittedBy = deps.attached.idsOf(object);
     const hosting = {
       ...planned,
       operationId: nextOperation && !isFinished(nextOperation) ? object.status.hosting.operationId : null,
       ...(admittedBy.length > 0 && { admittedBy }),
+      ...(apiToken && { apiToken }),
     };
     if (
       operation !== undefined &&
@@ -266,6 +271,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
               onChange(object.metadata.id);
         }),
         deps.attached.subscribe(onChange),
+        deps.platformApi.subscribe(onChange),
         fleet.subscribe(ofMachine),
         machines.subscribe((machineId, before) => {
           ofMachine(machineId);

@@ -56,6 +56,9 @@ test("a change replaces the named fields and no others", () => {
     sealedEnvironment: "",
     secretNames: [],
   });
+  const port = create(UpdateAppRequestSchema, { port: 7_443 });
+  expect(faultsOf(() => changedSettings(before, port, ["port"], context))).toEqual([["port", "invalid_value"]]);
+  expect(faultsOf(() => settingsOf({ port: 7_443 }))).toEqual([["port", "invalid_value"]]);
   const twice = create(UpdateAppRequestSchema, { env: { B: "1" } });
   expect(faultsOf(() => changedSettings(before, twice, ["env"], context))).toEqual([["secret_env", "duplicate"]]);
 });

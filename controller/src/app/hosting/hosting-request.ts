@@ -9,6 +9,7 @@ import { sealVariables } from "./app-workload.ts";
 import type { ReleaseSettings } from "./deployment.ts";
 import { appSoftware, type HostingSpec } from "./hosting.ts";
 import { parseImageReference } from "./image-reference.ts";
+import { platformApiPort } from "./platform-api.ts";
 
 type Fault = Pick<FieldFault, "field" | "code" | "detail">;
 export type HostingSize = Omit<HostingSpec, "deploymentId" | "deploymentNumber">;
@@ -113,6 +114,7 @@ export interface SettingsContext {
 export function newSettings(request: CreateAppRequest, imageRef: string, context: SettingsContext): ReleaseSettings {
   const { env, secretEnv } = request;
   requireImage(imageRef, context);
+  requirePort(request.port);
   requireVariables(env, secretEnv, context.prefixes);
   return {
     imageRef,
@@ -140,6 +142,7 @@ export function changedSettings(
   const has = (field: (typeof deployedFields)[number]) => fields.includes(field);
   const imageRef = has("image_ref") ? (request.imageRef ?? "") : before.imageRef;
   if (has("image_ref")) requireImage(imageRef, context);
+  if (has("port")) requirePort(request.port);
   const environment = has("env") ? request.env : before.environment;
   const secretNames = has("secret_env") ? Object.keys(request.secretEnv) : before.secretNames;
   const secrets = has("secret_env") ? request.secretEnv : Object.fromEntries(secretNames.map((name) => [name, ""]));
@@ -161,6 +164,16 @@ export function changedSettings(
 function requireImage(imageRef: string, { organizationId, registry }: SettingsContext): void {
   const image = parseImageReference(imageRef, { organizationId, registry });
   if (typeof image === "string") throw invalid({ field: "image_ref", code: "invalid_value", detail: image });
+}
+
+/** Detail of a fault of a port at which containers reach the platform's API; undefined for another port. */
+export function portFault(port: number | undefined): string | undefined {
+  return port === platformApiPort ? `is in use in containers by the platform's API; choose another` : undefined;
+}
+
+function requirePort(port: number | undefined): void {
+  const detail = portFault(port);
+  if (detail !== undefined) throw invalid({ field: "port", code: "invalid_value", detail });
 }
 
 /** Throws INVALID_REQUEST for a variable of the app that its attachments with these prefixes set. */

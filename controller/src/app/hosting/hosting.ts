@@ -16,6 +16,8 @@ export interface HostingSpec {
   readonly deploymentId: string;
   /** Number of the newest deployment. */
   readonly deploymentNumber: number;
+  /** Address that belongs to the app alone; absent without one. */
+  readonly floatingIp?: string;
   /** Absent: on. Off: the machines remain, and run no release. */
   readonly power?: "off";
 }
@@ -41,8 +43,17 @@ export interface HostingStatus {
   readonly error: string | null;
   /** Ids of the services that admit the app's machines; absent before the first attachment. */
   readonly admittedBy?: readonly string[];
+  /** The token of the app's programs for the platform's API; absent before the first round. */
+  readonly apiToken?: ApiToken;
   /** Time from which on no machine has been healthy, in milliseconds since 1970; null while one is. */
   readonly unhealthySince: number | null;
+}
+
+/** A token, which only releases of the app get as text. */
+export interface ApiToken {
+  /** Id of the token's object. */
+  readonly id: string;
+  readonly sealed: string;
 }
 
 /** The software of an app's machines, as node images name it. */

@@ -5,8 +5,8 @@ import { type IngressEndpoints, isServedByIngresses } from "./ingress-probe.ts";
 
 /** How clients reach hosted apps. */
 export interface AppIngress {
-  /** Addresses of the ingresses. */
-  readonly addresses: readonly string[];
+  /** Addresses of the app for clients: its floating IP, or those of the ingresses. */
+  addressesOf(app: AppObject): readonly string[];
   hostOf(app: AppObject): string;
   /** URL of the app for clients. */
   urlOf(app: AppObject): string;
@@ -22,15 +22,17 @@ export function createAppIngress(
   { trust, awaitNames }: Pick<FleetSystem, "awaitNames"> & { readonly trust: () => string },
 ): AppIngress {
   const { addresses, port } = endpoints;
+  const addressesOf = ({ spec }: AppObject) =>
+    spec.hosting?.floatingIp === undefined ? addresses : [spec.hosting.floatingIp];
   const hostOf = (app: AppObject) => appHost(app, domain);
   return {
-    addresses,
+    addressesOf,
     hostOf,
     urlOf: (app) => `https://${hostOf(app)}${port === 443 ? "" : `:${port}`}`,
     async isReachable(app, signal) {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(namesWithinMs)]);
       try {
-        await awaitNames(hostOf(app), addresses, limit);
+        await awaitNames(hostOf(app), addressesOf(app), limit);
       } catch {
         signal.throwIfAborted();
         return false;

@@ -41,6 +41,16 @@ function app(id: string, domains: readonly DomainSpec[], servingId: string | nul
   };
 }
 
+function withAddress({ object }: { readonly object: AppObject }): { object: AppObject } {
+  const { hosting } = object.spec;
+  return {
+    object: {
+      ...object,
+      spec: { ...object.spec, ...(hosting && { hosting: { ...hosting, floatingIp: "192.0.2.7" } }) },
+    },
+  };
+}
+
 const machine = (id: string) => runningMachine(id, { owner: { kind: "app", id }, hostId: "here" }, "10.0.0.1");
 
 test("a route has the app's name and its verified domains, each of which one app has", () => {
@@ -53,6 +63,10 @@ test("a route has the app's name and its verified domains, each of which one app
   expect(routes.map(({ appId, hosts }) => [appId, hosts])).toEqual([
     ["one", ["one-one.apps.holdfast.test"]],
     ["two", ["two-two.apps.holdfast.test", "c.example", "a.example"]],
+  ]);
+  expect(appRoutes([withAddress(app("one", []))], machine, "holdfast.test", () => false)[0]?.hosts).toEqual([
+    "one-one.apps.holdfast.test",
+    "192.0.2.7",
   ]);
   expect(routes[0]?.nodes).toEqual(["10.0.0.1:8080"]);
 });

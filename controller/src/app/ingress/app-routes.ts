@@ -9,7 +9,7 @@ import { appHost } from "./app-host.ts";
 
 /**
  * The routes of all apps that have served once and are not being deleted. An app has its verified domains beside its
- * name, unless one is the host of its issuer.
+ * name, unless one is the host of its issuer, and its floating IP.
  */
 export function appRoutes(
   apps: Iterable<{ readonly object: AppObject }>,
@@ -29,8 +29,10 @@ export function appRoutes(
       .map((machineId) => machine(machineId)?.status.address ?? "")
       .filter((address) => address !== "");
     const nodes = addresses.map((address) => endpointText(address, frontPort));
+    const { floatingIp } = app.spec.hosting;
+    const floating = floatingIp === undefined ? [] : [floatingIp];
     const own = (domains.get(id) ?? []).filter((name) => !isIssuer(id, name));
-    return create(AppRouteSchema, { appId: id, hosts: [appHost(app, domain), ...own], nodes });
+    return create(AppRouteSchema, { appId: id, hosts: [appHost(app, domain), ...own, ...floating], nodes });
   });
 }
 

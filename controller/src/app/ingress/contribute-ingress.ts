@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { integer, list, type ValuesOf } from "@holdfast/common/config.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
@@ -43,7 +44,8 @@ export function contributeIngress(
     ...kernel,
     ready: () => collections.ready(),
     routes: () => appRoutes(apps.values(), (id) => machines.get(id)?.object, fleet().domain, isIssuer),
-    isCovered: (host) => host.endsWith(`.${fleet().domain}`),
+    // Clients send no server name for an address.
+    isCovered: (host) => isIP(host) !== 0 || host.endsWith(`.${fleet().domain}`),
     now: kernel.clock.now,
     subscribe(onChange) {
       const watches = [apps, machines, auths].map((collection) => collection.subscribe(onChange));

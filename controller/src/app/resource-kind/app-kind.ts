@@ -35,6 +35,7 @@ import {
   deployedMembers,
   missingImage,
   normalizedApp,
+  portFaults,
 } from "./app-resource-spec.ts";
 import type { AttachResource } from "./bundle-attachments.ts";
 
@@ -113,6 +114,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
     faults: (spec) => [
       ...missingImage(spec),
       ...attachmentFaults(spec),
+      ...portFaults(spec),
       ...chosenSize(sizeRequest(spec as AppResourceSpec), catalog).faults.map(({ field, ...fault }) => ({
         ...fault,
         field,

@@ -1,6 +1,7 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import type { Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { attachmentsMax } from "../app/app.ts";
+import { portFault } from "../hosting/hosting-request.ts";
 import { imageReferenceForm } from "../hosting/image-reference.ts";
 
 /** A normalized spec of an app. Absent members get their default when the app is created. */
@@ -71,6 +72,12 @@ export function attachmentsOf({ attachments = [] }: ResourceSpec): readonly Atta
 export function missingImage({ image: name }: ResourceSpec): readonly FieldFault[] {
   if (name !== undefined) return [];
   return [{ field: "image", pointer: "/image", code: "required", detail: "is missing" }];
+}
+
+/** The fault of a port that programs cannot have. */
+export function portFaults({ port }: ResourceSpec): readonly FieldFault[] {
+  const detail = portFault(port as number | undefined);
+  return detail === undefined ? [] : [{ field: "port", pointer: "/port", code: "invalid_value", detail }];
 }
 
 /** Faults of the attachments. A database has one user for the app, so nothing is attached twice. */

@@ -8,9 +8,9 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
+import type { EmptySchema, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_json_enumvalue_options } from "@bufbuild/protobuf/wkt/google/protobuf/json_enumvalue_options_pb.js";
-import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { AppSchema } from "./app_pb.ts";
 import { file_holdfast_v1_app } from "./app_pb.ts";
 import { file_holdfast_v1_options } from "./options_pb.ts";
@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/app_deployment.proto.
  */
 export const file_holdfast_v1_app_deployment: GenFile = /*@__PURE__*/
-  fileDesc("CiBob2xkZmFzdC92MS9hcHBfZGVwbG95bWVudC5wcm90bxILaG9sZGZhc3QudjEi7QIKDUFwcERlcGxveW1lbnQSEgoCaWQYASABKAlCBrK7GAJIARIOCgZudW1iZXIYAiABKAUSMAoGc3RhdHVzGAMgASgOMiAuaG9sZGZhc3QudjEuQXBwRGVwbG95bWVudFN0YXR1cxIfCglpbWFnZV9yZWYYBCABKAlCDLK7GAgqBnNob3A6MRIZCgxpbWFnZV9kaWdlc3QYBSABKAlIAIgBARIOCgZzZXJ2ZXMYBiABKAgSEwoGcmVhc29uGAcgASgJSAGIAQESLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoLZmluaXNoZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQE6E7q7GA8KDUFwcERlcGxveW1lbnRCDwoNX2ltYWdlX2RpZ2VzdEIJCgdfcmVhc29uQg4KDF9maW5pc2hlZF9hdCI0ChlMaXN0QXBwRGVwbG95bWVudHNSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCJXCg5BcHBEZXBsb3ltZW50cxIvCgtkZXBsb3ltZW50cxgBIAMoCzIaLmhvbGRmYXN0LnYxLkFwcERlcGxveW1lbnQ6FLq7GBAKDkFwcERlcGxveW1lbnRzImYKElJvbGxCYWNrQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASJQoNZGVwbG95bWVudF9pZBgCIAEoCUIJukgGcgQQARhASACIAQFCEAoOX2RlcGxveW1lbnRfaWQiFwoVR2V0QXBwUmVnaXN0cnlSZXF1ZXN0IpQBCgtBcHBSZWdpc3RyeRIyCgRob3N0GAEgASgJQiSyuxggKh5yZWdpc3RyeS5ob2xkZmFzdC5leGFtcGxlOjg0NTISPgoKcmVwb3NpdG9yeRgCIAEoCUIqsrsYJiokMDE5OGYyYTQtN2ExMS03ZDAyLThmNmMtMmIxZTVhNGMzZDkwOhG6uxgNCgtBcHBSZWdpc3RyeSIpCg5TdG9wQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAiKgoPU3RhcnRBcHBSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCIsChFSZXN0YXJ0QXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAixgEKB0FwcE5vZGUSEgoCaWQYASABKAlCBrK7GAJIARIqCgZzdGF0dXMYAiABKA4yGi5ob2xkZmFzdC52MS5BcHBOb2RlU3RhdHVzEgwKBHpvbmUYAyABKAkSIgoNZGVwbG95bWVudF9pZBgEIAEoCUIGsrsYAkgBSACIAQESGAoLYWdlbnRfYnVpbGQYBSABKAlIAYgBAToNursYCQoHQXBwTm9kZUIQCg5fZGVwbG95bWVudF9pZEIOCgxfYWdlbnRfYnVpbGQiLgoTTGlzdEFwcE5vZGVzUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAiPwoIQXBwTm9kZXMSIwoFbm9kZXMYASADKAsyFC5ob2xkZmFzdC52MS5BcHBOb2RlOg66uxgKCghBcHBOb2RlcyrwAQoTQXBwRGVwbG95bWVudFN0YXR1cxIlCiFBUFBfREVQTE9ZTUVOVF9TVEFUVVNfVU5TUEVDSUZJRUQQABIzCh9BUFBfREVQTE9ZTUVOVF9TVEFUVVNfREVQTE9ZSU5HEAEaDrI+CwoJZGVwbG95aW5nEjMKH0FQUF9ERVBMT1lNRU5UX1NUQVRVU19TVUNDRUVERUQQAhoOsj4LCglzdWNjZWVkZWQSLQocQVBQX0RFUExPWU1FTlRfU1RBVFVTX0ZBSUxFRBADGguyPggKBmZhaWxlZBoZwrsYFQoTQXBwRGVwbG95bWVudFN0YXR1cyrQAQoNQXBwTm9kZVN0YXR1cxIfChtBUFBfTk9ERV9TVEFUVVNfVU5TUEVDSUZJRUQQABIrChhBUFBfTk9ERV9TVEFUVVNfU1RBUlRJTkcQARoNsj4KCghTdGFydGluZxIpChdBUFBfTk9ERV9TVEFUVVNfUlVOTklORxACGgyyPgkKB1J1bm5pbmcSMQobQVBQX05PREVfU1RBVFVTX1VOUkVBQ0hBQkxFEAMaELI+DQoLVW5yZWFjaGFibGUaE8K7GA8KDUFwcE5vZGVTdGF0dXMyrwkKFEFwcERlcGxveW1lbnRTZXJ2aWNlEq4BChJMaXN0QXBwRGVwbG95bWVudHMSJi5ob2xkZmFzdC52MS5MaXN0QXBwRGVwbG95bWVudHNSZXF1ZXN0GhsuaG9sZGZhc3QudjEuQXBwRGVwbG95bWVudHMiU6q7GCUSCWFwcHM6cmVhZDgBWhZBcHBNZXRob2RzLmRlcGxveW1lbnRzgtPkkwIkEiIvYXBwLXNlcnZpY2VzL3thcHBfaWR9L2RlcGxveW1lbnRzEuMBCgtSb2xsQmFja0FwcBIfLmhvbGRmYXN0LnYxLlJvbGxCYWNrQXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCKgAaq7GHIIygESCmFwcHM6d3JpdGUyEi9hcHAtc2VydmljZXMve2lkfVoTQXBwTWV0aG9kcy5yb2xsQmFja2I4eyJkZXBsb3ltZW50X2lkIjoiMDE5YTJmNWUtN2MxYS03ZDNlLTlhNTYtM2YwYjhjMmQ0ZTYxIn2C0+STAiQ6ASoiHy9hcHAtc2VydmljZXMve2FwcF9pZH0vcm9sbGJhY2sSmAEKB1N0b3BBcHASGy5ob2xkZmFzdC52MS5TdG9wQXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCJeqrsYNAjKARIKYXBwczp3cml0ZTISL2FwcC1zZXJ2aWNlcy97aWR9Wg9BcHBNZXRob2RzLnN0b3CC0+STAiA6ASoiGy9hcHAtc2VydmljZXMve2FwcF9pZH0vc3RvcBKcAQoIU3RhcnRBcHASHC5ob2xkZmFzdC52MS5TdGFydEFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiYKq7GDUIygESCmFwcHM6d3JpdGUyEi9hcHAtc2VydmljZXMve2lkfVoQQXBwTWV0aG9kcy5zdGFydILT5JMCIToBKiIcL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9zdGFydBKkAQoKUmVzdGFydEFwcBIeLmhvbGRmYXN0LnYxLlJlc3RhcnRBcHBSZXF1ZXN0GhAuaG9sZGZhc3QudjEuQXBwImSquxg3CMoBEgphcHBzOndyaXRlMhIvYXBwLXNlcnZpY2VzL3tpZH1aEkFwcE1ldGhvZHMucmVzdGFydILT5JMCIzoBKiIeL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9yZXN0YXJ0EosBCg5HZXRBcHBSZWdpc3RyeRIiLmhvbGRmYXN0LnYxLkdldEFwcFJlZ2lzdHJ5UmVxdWVzdBoYLmhvbGRmYXN0LnYxLkFwcFJlZ2lzdHJ5IjuquxgiEglhcHBzOnJlYWQ4AVoTQXBwTWV0aG9kcy5yZWdpc3RyeYLT5JMCDxINL2FwcC1yZWdpc3RyeRKQAQoMTGlzdEFwcE5vZGVzEiAuaG9sZGZhc3QudjEuTGlzdEFwcE5vZGVzUmVxdWVzdBoVLmhvbGRmYXN0LnYxLkFwcE5vZGVzIkequxgfEglhcHBzOnJlYWQ4AVoQQXBwTWV0aG9kcy5ub2Rlc4LT5JMCHhIcL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9ub2Rlc2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_app, file_holdfast_v1_options]);
+  fileDesc("CiBob2xkZmFzdC92MS9hcHBfZGVwbG95bWVudC5wcm90bxILaG9sZGZhc3QudjEi7QIKDUFwcERlcGxveW1lbnQSEgoCaWQYASABKAlCBrK7GAJIARIOCgZudW1iZXIYAiABKAUSMAoGc3RhdHVzGAMgASgOMiAuaG9sZGZhc3QudjEuQXBwRGVwbG95bWVudFN0YXR1cxIfCglpbWFnZV9yZWYYBCABKAlCDLK7GAgqBnNob3A6MRIZCgxpbWFnZV9kaWdlc3QYBSABKAlIAIgBARIOCgZzZXJ2ZXMYBiABKAgSEwoGcmVhc29uGAcgASgJSAGIAQESLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoLZmluaXNoZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQE6E7q7GA8KDUFwcERlcGxveW1lbnRCDwoNX2ltYWdlX2RpZ2VzdEIJCgdfcmVhc29uQg4KDF9maW5pc2hlZF9hdCI0ChlMaXN0QXBwRGVwbG95bWVudHNSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCJXCg5BcHBEZXBsb3ltZW50cxIvCgtkZXBsb3ltZW50cxgBIAMoCzIaLmhvbGRmYXN0LnYxLkFwcERlcGxveW1lbnQ6FLq7GBAKDkFwcERlcGxveW1lbnRzImYKElJvbGxCYWNrQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASJQoNZGVwbG95bWVudF9pZBgCIAEoCUIJukgGcgQQARhASACIAQFCEAoOX2RlcGxveW1lbnRfaWQiFwoVR2V0QXBwUmVnaXN0cnlSZXF1ZXN0IpQBCgtBcHBSZWdpc3RyeRIyCgRob3N0GAEgASgJQiSyuxggKh5yZWdpc3RyeS5ob2xkZmFzdC5leGFtcGxlOjg0NTISPgoKcmVwb3NpdG9yeRgCIAEoCUIqsrsYJiokMDE5OGYyYTQtN2ExMS03ZDAyLThmNmMtMmIxZTVhNGMzZDkwOhG6uxgNCgtBcHBSZWdpc3RyeSIpCg5TdG9wQXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAiKgoPU3RhcnRBcHBSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCIsChFSZXN0YXJ0QXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAiMgoXQXNzaWduRmxvYXRpbmdJcFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAIjMKGFJlbGVhc2VGbG9hdGluZ0lwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAihAIKB0FwcE5vZGUSEgoCaWQYASABKAlCBrK7GAJIARIqCgZzdGF0dXMYAiABKA4yGi5ob2xkZmFzdC52MS5BcHBOb2RlU3RhdHVzEgwKBHpvbmUYAyABKAkSIgoNZGVwbG95bWVudF9pZBgEIAEoCUIGsrsYAkgBSACIAQESGAoLYWdlbnRfYnVpbGQYBSABKAlIAYgBARIsCgtmbG9hdGluZ19pcBgGIAEoCUISsrsYDioMMjAzLjAuMTEzLjE3SAKIAQE6Dbq7GAkKB0FwcE5vZGVCEAoOX2RlcGxveW1lbnRfaWRCDgoMX2FnZW50X2J1aWxkQg4KDF9mbG9hdGluZ19pcCIuChNMaXN0QXBwTm9kZXNSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCI/CghBcHBOb2RlcxIjCgVub2RlcxgBIAMoCzIULmhvbGRmYXN0LnYxLkFwcE5vZGU6Drq7GAoKCEFwcE5vZGVzKvABChNBcHBEZXBsb3ltZW50U3RhdHVzEiUKIUFQUF9ERVBMT1lNRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEjMKH0FQUF9ERVBMT1lNRU5UX1NUQVRVU19ERVBMT1lJTkcQARoOsj4LCglkZXBsb3lpbmcSMwofQVBQX0RFUExPWU1FTlRfU1RBVFVTX1NVQ0NFRURFRBACGg6yPgsKCXN1Y2NlZWRlZBItChxBUFBfREVQTE9ZTUVOVF9TVEFUVVNfRkFJTEVEEAMaC7I+CAoGZmFpbGVkGhnCuxgVChNBcHBEZXBsb3ltZW50U3RhdHVzKtABCg1BcHBOb2RlU3RhdHVzEh8KG0FQUF9OT0RFX1NUQVRVU19VTlNQRUNJRklFRBAAEisKGEFQUF9OT0RFX1NUQVRVU19TVEFSVElORxABGg2yPgoKCFN0YXJ0aW5nEikKF0FQUF9OT0RFX1NUQVRVU19SVU5OSU5HEAIaDLI+CQoHUnVubmluZxIxChtBUFBfTk9ERV9TVEFUVVNfVU5SRUFDSEFCTEUQAxoQsj4NCgtVbnJlYWNoYWJsZRoTwrsYDwoNQXBwTm9kZVN0YXR1czKKDAoUQXBwRGVwbG95bWVudFNlcnZpY2USrgEKEkxpc3RBcHBEZXBsb3ltZW50cxImLmhvbGRmYXN0LnYxLkxpc3RBcHBEZXBsb3ltZW50c1JlcXVlc3QaGy5ob2xkZmFzdC52MS5BcHBEZXBsb3ltZW50cyJTqrsYJRIJYXBwczpyZWFkOAFaFkFwcE1ldGhvZHMuZGVwbG95bWVudHOC0+STAiQSIi9hcHAtc2VydmljZXMve2FwcF9pZH0vZGVwbG95bWVudHMS4wEKC1JvbGxCYWNrQXBwEh8uaG9sZGZhc3QudjEuUm9sbEJhY2tBcHBSZXF1ZXN0GhAuaG9sZGZhc3QudjEuQXBwIqABqrsYcgjKARIKYXBwczp3cml0ZTISL2FwcC1zZXJ2aWNlcy97aWR9WhNBcHBNZXRob2RzLnJvbGxCYWNrYjh7ImRlcGxveW1lbnRfaWQiOiIwMTlhMmY1ZS03YzFhLTdkM2UtOWE1Ni0zZjBiOGMyZDRlNjEifYLT5JMCJDoBKiIfL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9yb2xsYmFjaxKYAQoHU3RvcEFwcBIbLmhvbGRmYXN0LnYxLlN0b3BBcHBSZXF1ZXN0GhAuaG9sZGZhc3QudjEuQXBwIl6quxg0CMoBEgphcHBzOndyaXRlMhIvYXBwLXNlcnZpY2VzL3tpZH1aD0FwcE1ldGhvZHMuc3RvcILT5JMCIDoBKiIbL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9zdG9wEpwBCghTdGFydEFwcBIcLmhvbGRmYXN0LnYxLlN0YXJ0QXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCJgqrsYNQjKARIKYXBwczp3cml0ZTISL2FwcC1zZXJ2aWNlcy97aWR9WhBBcHBNZXRob2RzLnN0YXJ0gtPkkwIhOgEqIhwvYXBwLXNlcnZpY2VzL3thcHBfaWR9L3N0YXJ0EqQBCgpSZXN0YXJ0QXBwEh4uaG9sZGZhc3QudjEuUmVzdGFydEFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiZKq7GDcIygESCmFwcHM6d3JpdGUyEi9hcHAtc2VydmljZXMve2lkfVoSQXBwTWV0aG9kcy5yZXN0YXJ0gtPkkwIjOgEqIh4vYXBwLXNlcnZpY2VzL3thcHBfaWR9L3Jlc3RhcnQSiwEKDkdldEFwcFJlZ2lzdHJ5EiIuaG9sZGZhc3QudjEuR2V0QXBwUmVnaXN0cnlSZXF1ZXN0GhguaG9sZGZhc3QudjEuQXBwUmVnaXN0cnkiO6q7GCISCWFwcHM6cmVhZDgBWhNBcHBNZXRob2RzLnJlZ2lzdHJ5gtPkkwIPEg0vYXBwLXJlZ2lzdHJ5EqYBChBBc3NpZ25GbG9hdGluZ0lwEiQuaG9sZGZhc3QudjEuQXNzaWduRmxvYXRpbmdJcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiWqq7GCkSCmFwcHM6d3JpdGVaG0FwcE1ldGhvZHMuYXNzaWduRmxvYXRpbmdJcILT5JMCJzoBKhoiL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9mbG9hdGluZy1pcBKvAQoRUmVsZWFzZUZsb2F0aW5nSXASJS5ob2xkZmFzdC52MS5SZWxlYXNlRmxvYXRpbmdJcFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiW6q7GC0IzAESCmFwcHM6d3JpdGVaHEFwcE1ldGhvZHMucmVsZWFzZUZsb2F0aW5nSXCC0+STAiQqIi9hcHAtc2VydmljZXMve2FwcF9pZH0vZmxvYXRpbmctaXASkAEKDExpc3RBcHBOb2RlcxIgLmhvbGRmYXN0LnYxLkxpc3RBcHBOb2Rlc1JlcXVlc3QaFS5ob2xkZmFzdC52MS5BcHBOb2RlcyJHqrsYHxIJYXBwczpyZWFkOAFaEEFwcE1ldGhvZHMubm9kZXOC0+STAh4SHC9hcHAtc2VydmljZXMve2FwcF9pZH0vbm9kZXNiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_app, file_holdfast_v1_options]);
 
 /**
  * An image of a hosted app with its settings.
@@ -398,6 +398,60 @@ export const RestartAppRequestSchema: GenMessage<RestartAppRequest, {jsonType: R
   messageDesc(file_holdfast_v1_app_deployment, 8);
 
 /**
+ * @generated from message holdfast.v1.AssignFloatingIpRequest
+ */
+export type AssignFloatingIpRequest = Message<"holdfast.v1.AssignFloatingIpRequest"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.AssignFloatingIpRequest
+ */
+export type AssignFloatingIpRequestJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.AssignFloatingIpRequest.
+ * Use `create(AssignFloatingIpRequestSchema)` to create a new message.
+ */
+export const AssignFloatingIpRequestSchema: GenMessage<AssignFloatingIpRequest, {jsonType: AssignFloatingIpRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app_deployment, 9);
+
+/**
+ * @generated from message holdfast.v1.ReleaseFloatingIpRequest
+ */
+export type ReleaseFloatingIpRequest = Message<"holdfast.v1.ReleaseFloatingIpRequest"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.ReleaseFloatingIpRequest
+ */
+export type ReleaseFloatingIpRequestJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.ReleaseFloatingIpRequest.
+ * Use `create(ReleaseFloatingIpRequestSchema)` to create a new message.
+ */
+export const ReleaseFloatingIpRequestSchema: GenMessage<ReleaseFloatingIpRequest, {jsonType: ReleaseFloatingIpRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app_deployment, 10);
+
+/**
  * A machine of a hosted app.
  *
  * @generated from message holdfast.v1.AppNode
@@ -431,6 +485,13 @@ export type AppNode = Message<"holdfast.v1.AppNode"> & {
    * @generated from field: optional string agent_build = 5;
    */
   agentBuild?: string | undefined;
+
+  /**
+   * Floating IP of the app, at which clients reach its machines; null without one.
+   *
+   * @generated from field: optional string floating_ip = 6;
+   */
+  floatingIp?: string | undefined;
 };
 
 /**
@@ -467,6 +528,13 @@ export type AppNodeJson = {
    * @generated from field: optional string agent_build = 5;
    */
   agentBuild?: string;
+
+  /**
+   * Floating IP of the app, at which clients reach its machines; null without one.
+   *
+   * @generated from field: optional string floating_ip = 6;
+   */
+  floatingIp?: string;
 };
 
 /**
@@ -474,7 +542,7 @@ export type AppNodeJson = {
  * Use `create(AppNodeSchema)` to create a new message.
  */
 export const AppNodeSchema: GenMessage<AppNode, {jsonType: AppNodeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 9);
+  messageDesc(file_holdfast_v1_app_deployment, 11);
 
 /**
  * @generated from message holdfast.v1.ListAppNodesRequest
@@ -501,7 +569,7 @@ export type ListAppNodesRequestJson = {
  * Use `create(ListAppNodesRequestSchema)` to create a new message.
  */
 export const ListAppNodesRequestSchema: GenMessage<ListAppNodesRequest, {jsonType: ListAppNodesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 10);
+  messageDesc(file_holdfast_v1_app_deployment, 12);
 
 /**
  * @generated from message holdfast.v1.AppNodes
@@ -528,7 +596,7 @@ export type AppNodesJson = {
  * Use `create(AppNodesSchema)` to create a new message.
  */
 export const AppNodesSchema: GenMessage<AppNodes, {jsonType: AppNodesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app_deployment, 11);
+  messageDesc(file_holdfast_v1_app_deployment, 13);
 
 /**
  * @generated from enum holdfast.v1.AppDeploymentStatus
@@ -682,6 +750,28 @@ export const AppDeploymentService: GenService<{
     methodKind: "unary";
     input: typeof GetAppRegistryRequestSchema;
     output: typeof AppRegistrySchema;
+  },
+  /**
+   * Gives a hosted app an address that belongs to it alone, until it is released or the app is deleted: the name of the
+   * app resolves to it, and requests at it reach the app with any host. An app that has one keeps it. 409
+   * no_floating_ip if none is free.
+   *
+   * @generated from rpc holdfast.v1.AppDeploymentService.AssignFloatingIp
+   */
+  assignFloatingIp: {
+    methodKind: "unary";
+    input: typeof AssignFloatingIpRequestSchema;
+    output: typeof AppSchema;
+  },
+  /**
+   * Releases the app's address, which another app may get; without one this has no effect.
+   *
+   * @generated from rpc holdfast.v1.AppDeploymentService.ReleaseFloatingIp
+   */
+  releaseFloatingIp: {
+    methodKind: "unary";
+    input: typeof ReleaseFloatingIpRequestSchema;
+    output: typeof EmptySchema;
   },
   /**
    * Lists the machines of a hosted app; none for others.

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/token.proto.
  */
 export const file_holdfast_v1_token: GenFile = /*@__PURE__*/
-  fileDesc("Chdob2xkZmFzdC92MS90b2tlbi5wcm90bxILaG9sZGZhc3QudjEitQMKBVRva2VuEgoKAmlkGAEgASgJEg4KBnNjb3BlcxgCIAMoCRItCglyZXNvdXJjZXMYAyADKAsyGi5ob2xkZmFzdC52MS5Ub2tlblJlc291cmNlEjMKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoKY3JlYXRlZF9ieRgGIAEoCUIPsrsYCyoJdXNlcjphbm5hSAGIAQESUwoMbGFzdF91c2VkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIcsrsYGCoWIjIwMzAtMDItMDFUMDg6MzA6MDBaIkgCiAEBEi4KDmxhc3RfdXNlZF9mcm9tGAggASgJQhGyuxgNKgsyMDMuMC4xMTMuN0gDiAEBOgu6uxgHCgVUb2tlbkINCgtfZXhwaXJlc19hdEINCgtfY3JlYXRlZF9ieUIPCg1fbGFzdF91c2VkX2F0QhEKD19sYXN0X3VzZWRfZnJvbSJ8Cg1Ub2tlblJlc291cmNlEj8KBGtpbmQYASABKAlCMbpIBnIEEAEYQLK7GCQqD21hbmFnZWQtc2VydmljZUIRIm1hbmFnZWQtc2VydmljZSISFQoCaWQYAiABKAlCCbpIBnIEEAEYQDoTursYDwoNVG9rZW5SZXNvdXJjZSK2AgoMQ3JlYXRlZFRva2VuEgoKAmlkGAEgASgJElMKBXRva2VuGAIgASgJQkSyuxhACAEqPGhmdF8wMTlhMmY1ZTdjMWE3ZDNlOWE1NjNmMGI4YzJkNGU2MVFtNHg4dlAwc0xxVDNkWWg2a1JiMldmWhIOCgZzY29wZXMYAyADKAkSLQoJcmVzb3VyY2VzGAQgAygLMhouaG9sZGZhc3QudjEuVG9rZW5SZXNvdXJjZRIzCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wOhK6uxgOCgxDcmVhdGVkVG9rZW5CDQoLX2V4cGlyZXNfYXQinAIKEkNyZWF0ZVRva2VuUmVxdWVzdBKZAQoGc2NvcGVzGAEgAygJQogBukg0kgExCAEQIBgBIilyJzIlXlthLXpdW2Etei1dezAsMzF9OihbYS16XXsxLDE2fXxbKl0pJLK7GE0yS211c3QgYmUgYSByZXNvdXJjZSBhbmQgYW4gYWN0aW9uIG9mIGl0LCBzdWNoIGFzIHNlcnZpY2VzOnJlYWQgb3Igc2VydmljZXM6KhIhCgt0dGxfc2Vjb25kcxgCIAEoBUIMukgJGgcYgOeEDygBEjcKCXJlc291cmNlcxgDIAMoCzIaLmhvbGRmYXN0LnYxLlRva2VuUmVzb3VyY2VCCLpIBZIBAhBAOg66uxgKCghOZXdUb2tlbiJpChFMaXN0VG9rZW5zUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImIKEkxpc3RUb2tlbnNSZXNwb25zZRIiCgZ0b2tlbnMYASADKAsyEi5ob2xkZmFzdC52MS5Ub2tlbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIpChJEZWxldGVUb2tlblJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAyhwQKDFRva2VuU2VydmljZRKvAQoLQ3JlYXRlVG9rZW4SHy5ob2xkZmFzdC52MS5DcmVhdGVUb2tlblJlcXVlc3QaGS5ob2xkZmFzdC52MS5DcmVhdGVkVG9rZW4iZKq7GE4IyQESCWtleXM6cmVhZFoNVG9rZW5zLmNyZWF0ZWIveyJzY29wZXMiOlsic2VydmljZXM6cmVhZCJdLCJ0dGxfc2Vjb25kcyI6MzYwMH2C0+STAgw6ASoiBy90b2tlbnMSfAoKTGlzdFRva2VucxIeLmhvbGRmYXN0LnYxLkxpc3RUb2tlbnNSZXF1ZXN0Gh8uaG9sZGZhc3QudjEuTGlzdFRva2Vuc1Jlc3BvbnNlIi2quxgaEglrZXlzOnJlYWQ4AVoLVG9rZW5zLmxpc3SC0+STAgkSBy90b2tlbnMSfQoLRGVsZXRlVG9rZW4SHy5ob2xkZmFzdC52MS5EZWxldGVUb2tlblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiNaq7GB0IzAESCWtleXM6cmVhZFoNVG9rZW5zLmRlbGV0ZYLT5JMCDioML3Rva2Vucy97aWR9GkjKuxhECkIKBlRva2VucxI4QmVhcmVyIHRva2Vucywgd2l0aCBhdCBtb3N0IHRoZSBzY29wZXMgb2YgdGhlaXIgY3JlYXRvci5iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chdob2xkZmFzdC92MS90b2tlbi5wcm90bxILaG9sZGZhc3QudjEiyQMKBVRva2VuEgoKAmlkGAEgASgJEg4KBnNjb3BlcxgCIAMoCRItCglyZXNvdXJjZXMYAyADKAsyGi5ob2xkZmFzdC52MS5Ub2tlblJlc291cmNlEjMKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoKY3JlYXRlZF9ieRgGIAEoCUIPsrsYCyoJdXNlcjphbm5hSAGIAQESUwoMbGFzdF91c2VkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIcsrsYGCoWIjIwMzAtMDItMDFUMDg6MzA6MDBaIkgCiAEBEi4KDmxhc3RfdXNlZF9mcm9tGAggASgJQhGyuxgNKgsyMDMuMC4xMTMuN0gDiAEBEhIKCmlzX2xpbWl0ZWQYCSABKAg6C7q7GAcKBVRva2VuQg0KC19leHBpcmVzX2F0Qg0KC19jcmVhdGVkX2J5Qg8KDV9sYXN0X3VzZWRfYXRCEQoPX2xhc3RfdXNlZF9mcm9tInwKDVRva2VuUmVzb3VyY2USPwoEa2luZBgBIAEoCUIxukgGcgQQARhAsrsYJCoPbWFuYWdlZC1zZXJ2aWNlQhEibWFuYWdlZC1zZXJ2aWNlIhIVCgJpZBgCIAEoCUIJukgGcgQQARhAOhO6uxgPCg1Ub2tlblJlc291cmNlIrYCCgxDcmVhdGVkVG9rZW4SCgoCaWQYASABKAkSUwoFdG9rZW4YAiABKAlCRLK7GEAIASo8aGZ0XzAxOWEyZjVlN2MxYTdkM2U5YTU2M2YwYjhjMmQ0ZTYxUW00eDh2UDBzTHFUM2RZaDZrUmIyV2ZaEg4KBnNjb3BlcxgDIAMoCRItCglyZXNvdXJjZXMYBCADKAsyGi5ob2xkZmFzdC52MS5Ub2tlblJlc291cmNlEjMKCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6Erq7GA4KDENyZWF0ZWRUb2tlbkINCgtfZXhwaXJlc19hdCKcAgoSQ3JlYXRlVG9rZW5SZXF1ZXN0EpkBCgZzY29wZXMYASADKAlCiAG6SDSSATEIARAgGAEiKXInMiVeW2Etel1bYS16LV17MCwzMX06KFthLXpdezEsMTZ9fFsqXSkksrsYTTJLbXVzdCBiZSBhIHJlc291cmNlIGFuZCBhbiBhY3Rpb24gb2YgaXQsIHN1Y2ggYXMgc2VydmljZXM6cmVhZCBvciBzZXJ2aWNlczoqEiEKC3R0bF9zZWNvbmRzGAIgASgFQgy6SAkaBxiA54QPKAESNwoJcmVzb3VyY2VzGAMgAygLMhouaG9sZGZhc3QudjEuVG9rZW5SZXNvdXJjZUIIukgFkgECEEA6Drq7GAoKCE5ld1Rva2VuImkKEUxpc3RUb2tlbnNSZXF1ZXN0Eh4KBWxpbWl0GAEgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAIgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IiYgoSTGlzdFRva2Vuc1Jlc3BvbnNlEiIKBnRva2VucxgBIAMoCzISLmhvbGRmYXN0LnYxLlRva2VuEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIikKEkRlbGV0ZVRva2VuUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQDKHBAoMVG9rZW5TZXJ2aWNlEq8BCgtDcmVhdGVUb2tlbhIfLmhvbGRmYXN0LnYxLkNyZWF0ZVRva2VuUmVxdWVzdBoZLmhvbGRmYXN0LnYxLkNyZWF0ZWRUb2tlbiJkqrsYTgjJARIJa2V5czpyZWFkWg1Ub2tlbnMuY3JlYXRlYi97InNjb3BlcyI6WyJzZXJ2aWNlczpyZWFkIl0sInR0bF9zZWNvbmRzIjozNjAwfYLT5JMCDDoBKiIHL3Rva2VucxJ8CgpMaXN0VG9rZW5zEh4uaG9sZGZhc3QudjEuTGlzdFRva2Vuc1JlcXVlc3QaHy5ob2xkZmFzdC52MS5MaXN0VG9rZW5zUmVzcG9uc2UiLaq7GBoSCWtleXM6cmVhZDgBWgtUb2tlbnMubGlzdILT5JMCCRIHL3Rva2VucxJ9CgtEZWxldGVUb2tlbhIfLmhvbGRmYXN0LnYxLkRlbGV0ZVRva2VuUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSI1qrsYHQjMARIJa2V5czpyZWFkWg1Ub2tlbnMuZGVsZXRlgtPkkwIOKgwvdG9rZW5zL3tpZH0aSMq7GEQKQgoGVG9rZW5zEjhCZWFyZXIgdG9rZW5zLCB3aXRoIGF0IG1vc3QgdGhlIHNjb3BlcyBvZiB0aGVpciBjcmVhdG9yLmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * A bearer token, without the token itself.
@@ -36,7 +36,7 @@ export type Token = Message<"holdfast.v1.Token"> & {
   scopes: string[];
 
   /**
-   * Objects that it is limited to; empty for all objects of the organization.
+   * Objects that it is limited to; empty for all objects of the organization, or for none if it is limited.
    *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
@@ -53,7 +53,8 @@ export type Token = Message<"holdfast.v1.Token"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * Creator in the format of the audit log, such as "user:anna".
+   * Creator in the format of the audit log, such as "user:anna", or the hosted app whose programs have it, such as
+   * "app:shop".
    *
    * @generated from field: optional string created_by = 6;
    */
@@ -72,6 +73,13 @@ export type Token = Message<"holdfast.v1.Token"> & {
    * @generated from field: optional string last_used_from = 8;
    */
   lastUsedFrom?: string | undefined;
+
+  /**
+   * True: it may access its resources alone, also if there are none.
+   *
+   * @generated from field: bool is_limited = 9;
+   */
+  isLimited: boolean;
 };
 
 /**
@@ -91,7 +99,7 @@ export type TokenJson = {
   scopes?: string[];
 
   /**
-   * Objects that it is limited to; empty for all objects of the organization.
+   * Objects that it is limited to; empty for all objects of the organization, or for none if it is limited.
    *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
@@ -108,7 +116,8 @@ export type TokenJson = {
   createdAt?: TimestampJson;
 
   /**
-   * Creator in the format of the audit log, such as "user:anna".
+   * Creator in the format of the audit log, such as "user:anna", or the hosted app whose programs have it, such as
+   * "app:shop".
    *
    * @generated from field: optional string created_by = 6;
    */
@@ -127,6 +136,13 @@ export type TokenJson = {
    * @generated from field: optional string last_used_from = 8;
    */
   lastUsedFrom?: string;
+
+  /**
+   * True: it may access its resources alone, also if there are none.
+   *
+   * @generated from field: bool is_limited = 9;
+   */
+  isLimited?: boolean;
 };
 
 /**
