@@ -2,23 +2,26 @@ import { connect } from "node:net";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { type CertificateStore, certificateCommands } from "./certificate-store.ts";
 import { backendKinds, backendName, serverName } from "./haproxy-config.ts";
-import { hostsOf, type RouteTable } from "./route-table.ts";
+import { hostsOf, loginsOf, type RouteTable } from "./route-table.ts";
 
 /** Files that commands name. */
 export interface HaproxyFiles {
   /** The map of hosts. */
   readonly hostsFile: string;
+  /** The map of login forms. */
+  readonly loginsFile: string;
   readonly certificates: CertificateStore;
 }
 
 /**
  * Commands by which a running HAProxy gets the routes of another table with as many backends. A host is removed before
- * the servers of its backend change, and added after them: no request gets to another app's machine.
+ * the servers and the login form of its backend change, and added after them: no request gets to another app's machine,
+ * or past a form.
  */
 export function commandsBetween(
   before: RouteTable,
   after: RouteTable,
-  { hostsFile, certificates }: HaproxyFiles,
+  { hostsFile, loginsFile, certificates }: HaproxyFiles,
 ): string[] {
   const [former, hosts] = [hostsOf(before), hostsOf(after)];
   const removed = [...former].filter(([host, number]) => hosts.get(host) !== number);
@@ -34,9 +37,25 @@ export function commandsBetween(
   return [
     ...first,
     ...removed.map(([host]) => `del map ${hostsFile} ${host}`),
+    ...loginCommands(loginsOf(before), loginsOf(after), loginsFile),
     ...servers,
     ...added.map(([host, number]) => `add map ${hostsFile} ${host} ${number}`),
     ...last,
+  ];
+}
+
+function loginCommands(
+  before: ReadonlyMap<number, string>,
+  after: ReadonlyMap<number, string>,
+  file: string,
+): string[] {
+  const isChanged = ([number, login]: [number, string]) => before.get(number) !== login;
+  return [
+    // A changed entry is set, so that there is no time without a form.
+    ...[...after]
+      .filter(isChanged)
+      .map(([number, login]) => `${before.has(number) ? "set" : "add"} map ${file} ${number} ${login}`),
+    ...[...before.keys()].filter((number) => !after.has(number)).map((number) => `del map ${file} ${number}`),
   ];
 }
 
@@ -62,7 +81,9 @@ export async function runCommands(socket: string, commands: readonly string[], s
   for (const command of commands) {
     const output = (await sendCommand(socket, command, signal)).trim();
     // The other lines of a command are a certificate with its key.
-    const [line] = command.split("\n", 1);
+    const [first = ""] = command.split("\n", 1);
+    // The last word of an entry may be a key of sessions.
+    const line = first.replace(/^((?:add|set) map \S+ \S+) .*/, "$1");
     if (!accepted.some((form) => form.test(output))) throw new Error(`HAProxy did not accept "${line}": ${output}`);
   }
 }

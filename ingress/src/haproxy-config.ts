@@ -1,6 +1,7 @@
 import { endpointOf, endpointText } from "@holdfast/common/endpoint.ts";
 import { ingressProbePath } from "@holdfast/common/ingress-probe-path.ts";
-import { hostsOf, type RouteTable, serversMax } from "./route-table.ts";
+import { appHeader, loginCookie, loginPath } from "./login-server.ts";
+import { hostsOf, loginsOf, type RouteTable, serversMax } from "./route-table.ts";
 
 export interface HaproxySettings {
   /** Each host:port to listen on. */
@@ -13,6 +14,9 @@ export interface HaproxySettings {
   /** List of the certificates of domains of users. */
   readonly certificateListFile: string;
   readonly hostsFile: string;
+  readonly loginsFile: string;
+  /** Socket of the login form. */
+  readonly loginSocket: string;
   /** Socket for commands. */
   readonly socket: string;
 }
@@ -36,12 +40,18 @@ export function hostLines(table: RouteTable): string {
   return [...hostsOf(table)].map(([host, number]) => `${host} ${number}\n`).join("");
 }
 
+/** The lines of the map from the number of an app's backends to its login form. */
+export function loginLines(table: RouteTable): string {
+  return [...loginsOf(table)].map(([number, login]) => `${number} ${login}\n`).join("");
+}
+
 /**
  * The configuration of HAProxy with the addresses of the table, so that a start needs no commands. A client's own
  * headers about forwarding are replaced: an app may trust them.
  */
 export function haproxyConfig({ backends }: RouteTable, settings: HaproxySettings): string {
   const { listen, connections, certificateFile, certificateListFile, hostsFile, socket } = settings;
+  const { loginsFile, loginSocket } = settings;
   const certificates = `ssl crt ${certificateFile} crt-list ${certificateListFile} alpn h2,http/1.1`;
   // An address that belongs to an app is in the map too: requests at it reach the app with any host.
   const app = `  http-request set-var(txn.app) dst,map_str(${hostsFile})
@@ -76,10 +86,23 @@ ${bindLines(listen, certificates)}${app}  http-request return status 204 if { pa
   http-request set-header X-Forwarded-For %[src]
   http-request set-header X-Forwarded-Proto https
   http-request set-header X-Forwarded-Host %[req.hdr(host)]
+  http-request set-var(txn.login) var(txn.app),map_str(${loginsFile})
+  http-request set-var(txn.login_key) var(txn.login),field(2,.) if { var(txn.login) -m found }
+  http-request set-var(txn.now) date if { var(txn.login) -m found }
+  http-request set-var(txn.login_until) req.cook(${loginCookie}),jwt_payload_query('$.exp','int') if { var(txn.login) -m found }
+  acl has_login var(txn.login) -m found
+  acl is_signed req.cook(${loginCookie}),jwt_verify(HS256,txn.login_key) 1
+  acl is_current var(txn.login_until),sub(txn.now) gt 0
   acl grpc req.hdr(content-type) -m beg application/grpc
   http-request set-timeout client ${streamTimeout} if grpc
+  use_backend login if has_login { path ${loginPath} }
+  use_backend login if has_login !is_signed
+  use_backend login if has_login !is_current
   use_backend grpc%[var(txn.app)] if grpc
   use_backend app%[var(txn.app)]
+backend login
+  http-request set-header ${appHeader} %[var(txn.login),field(1,.)]
+  server login unix@${loginSocket}
 ${redirectLines(settings, app)}${backends.map(({ servers }, number) => backendLines(number, servers)).join("")}`;
 }
 

@@ -11,7 +11,7 @@ import { ensureImage } from "@holdfast/image/make-image.ts";
 import { findSoftware } from "@holdfast/image/node-image.ts";
 import { type CertificateFile, certificateFiles } from "./certificate-store.ts";
 import { type HaproxyFiles, runCommands, sendCommand } from "./haproxy-commands.ts";
-import { haproxyConfig, hostLines } from "./haproxy-config.ts";
+import { haproxyConfig, hostLines, loginLines } from "./haproxy-config.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /** Key and certificate chain of the ingress, PEM. */
@@ -65,6 +65,7 @@ interface Running {
 export function haproxyFilesBelow(directory: string, hostKey: string): HaproxyFiles {
   return {
     hostsFile: join(directory, "hosts.map"),
+    loginsFile: join(directory, "logins.map"),
     certificates: {
       directory: join(directory, "certificates"),
       listFile: join(directory, "certificates.list"),
@@ -73,12 +74,17 @@ export function haproxyFilesBelow(directory: string, hostKey: string): HaproxyFi
   };
 }
 
+/** Socket of the login form, on which HAProxy is the only client. */
+export function loginSocketBelow(directory: string): string {
+  return join(directory, "login.sock");
+}
+
 export function createHaproxy(deps: HaproxyDeps): Haproxy {
   const { directory, uid, imagesDir, log } = deps;
   const asRoot = process.getuid?.() === 0;
   const configFile = join(directory, "haproxy.cfg");
   const certificateFile = join(directory, "server.pem");
-  const { hostsFile, certificates } = haproxyFilesBelow(directory, deps.hostKey);
+  const { hostsFile, loginsFile, certificates } = haproxyFilesBelow(directory, deps.hostKey);
   const sockets = join(directory, "sockets");
   const lowPorts = [...deps.listen, ...deps.redirectListen].some((each) => endpointOf(each).port < 1_024);
   let running: Running | undefined;
@@ -96,17 +102,23 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
   async function writeFiles(table: RouteTable, { key, certificate }: Certificate, socket: string): Promise<void> {
     await mkdir(sockets, { recursive: true, mode: 0o700 });
     const certificateListFile = certificates.listFile;
-    const settings = { ...deps, certificateFile, certificateListFile, hostsFile, socket };
+    const loginSocket = loginSocketBelow(directory);
+    const settings = { ...deps, certificateFile, certificateListFile, hostsFile, loginsFile, loginSocket, socket };
     await writeFile(hostsFile, hostLines(table), { mode: 0o644 });
+    await writeSecret(loginsFile, loginLines(table));
     await writeFile(configFile, haproxyConfig(table, settings), { mode: 0o644 });
-    // Removed first: the file may belong to the program, which could have replaced it by a link.
-    await rm(certificateFile, { force: true });
-    await writeFile(certificateFile, `${certificate}\n${key}`, { mode: 0o400, flag: "wx" });
+    await writeSecret(certificateFile, `${certificate}\n${key}`);
     await chmod(directory, 0o755);
     await writeCertificates(certificateFiles(table, certificates));
-    if (!asRoot) return;
-    await chown(certificateFile, uid, uid);
-    await chown(sockets, uid, uid);
+    if (asRoot) await chown(sockets, uid, uid);
+  }
+
+  /** Writes a file that HAProxy alone reads. */
+  async function writeSecret(path: string, content: string): Promise<void> {
+    // Removed first: the file may belong to the program, which could have replaced it by a link.
+    await rm(path, { force: true });
+    await writeFile(path, content, { mode: 0o400, flag: "wx" });
+    if (asRoot) await chown(path, uid, uid);
   }
 
   /** Replaces the certificates of domains of users. A process that runs has read them when it started. */

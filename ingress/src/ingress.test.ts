@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createHash, randomBytes, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import {
@@ -19,6 +19,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type PeerCertificate } from "node:tls";
+import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
 import { createKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
@@ -28,9 +29,11 @@ import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { asRoot, testUid } from "@holdfast/testing/platform/platform-software.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import { SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Certificate, createHaproxy, type Haproxy, haproxyFilesBelow } from "./haproxy.ts";
+import { type Certificate, createHaproxy, type Haproxy, haproxyFilesBelow, loginSocketBelow } from "./haproxy.ts";
 import { createIngress, type Ingress } from "./ingress.ts";
+import { loginCookie, loginPath, type LoginServer, startLoginServer } from "./login-server.ts";
 import type { HostCertificate, Route } from "./route-table.ts";
 
 // The real HAProxy before servers of the test, which stand for the machines of apps.
@@ -49,6 +52,13 @@ interface Answer {
   readonly body: string;
 }
 
+interface SentRequest {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 describe.skipIf(skipped !== undefined)("the ingress", () => {
   const stopping = new AbortController();
   const routes = new Map<string, Route>();
@@ -62,6 +72,7 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   let certificate: Certificate;
   let haproxy: Haproxy;
   let ingress: Ingress;
+  let login: LoginServer;
   let run: Promise<void>;
   const servers: Server[] = [];
 
@@ -94,11 +105,19 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
       random: () => 0,
       log,
     });
+    login = await startLoginServer({
+      socket: loginSocketBelow(below),
+      uid: asRoot ? testUid : undefined,
+      routeOf: (appId) => routes.get(appId),
+      clock: systemClock,
+      log,
+    });
     run = ingress.run(stopping.signal);
   }, 60_000);
   afterAll(async () => {
     stopping.abort();
     await run;
+    await login.close();
     for (const server of servers) server.close();
     rmSync(directory, { recursive: true, force: true });
   });
@@ -135,6 +154,18 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     call.once("error", reject);
     call.end();
     return promise;
+  }
+
+  /** A request, and the headers of its response besides the body. */
+  async function send(host: string, { method = "GET", path = "/", headers: more = {}, body = "" }: SentRequest = {}) {
+    const all = { accept: "text/html", "content-length": String(body.length), ...more, host };
+    const target = { host: "127.0.0.1", port, servername: "localhost", ca: certificate.certificate, agent: false };
+    const call = request({ ...target, method, path, headers: all });
+    call.end(body);
+    const [response] = (await once(call, "response")) as [IncomingMessage];
+    let text = "";
+    for await (const part of response.setEncoding("utf8")) text += String(part);
+    return { status: response.statusCode, headers: response.headers, body: text };
   }
 
   function serve(route: Omit<Route, "certificates"> & Partial<Route>): void {
@@ -210,6 +241,79 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     routes.delete("second");
     ingress.changed();
     await answers("second.test", { status: 421 });
+  });
+
+  describe("an app with a login form", () => {
+    const host = "gated.test";
+    const password = randomBytes(18).toString("base64url");
+    const passwordHash = createHash("sha256").update(password).digest("hex");
+    const login = (key: string) => ({ key, passwordHash });
+    const [firstKey, secondKey] = [randomBytes(32).toString("base64url"), randomBytes(32).toString("base64url")];
+    let gated: string;
+    let cookie: string;
+
+    const tokenOf = (key: string, untilS: number) =>
+      new SignJWT({})
+        .setProtectedHeader({ alg: "HS256" })
+        .setExpirationTime(Math.floor(Date.now() / 1_000) + untilS)
+        .sign(new TextEncoder().encode(key));
+    const withCookie = (token: string) => send(host, { headers: { cookie: `${loginCookie}=${token}` } });
+    const signIn = (fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
+      send(host, {
+        method: "POST",
+        path: loginPath,
+        headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+        body: new URLSearchParams({ username: "admin", return_to: "/a?b=c", ...fields }).toString(),
+      });
+
+    test("gets requests with a session alone, which the password opens", async () => {
+      gated = await node("gated");
+      serve({ appId: "gated", hosts: [host], nodes: [gated], login: login(firstKey) });
+      await answers(host, { status: 401 });
+      const form = await send(host, { path: "/a?b=c&d=%22" });
+      expect(form).toMatchObject({ status: 401, headers: { "cache-control": "no-store" } });
+      expect(form.body).toContain('name="return_to" value="/a?b=c&amp;d=%22"');
+      expect(await send(host, { headers: { accept: "application/json" } })).toMatchObject({ body: "Sign in first.\n" });
+      const opened = await signIn({ password });
+      expect(opened).toMatchObject({ status: 303, headers: { location: "/a?b=c" } });
+      const [set = ""] = opened.headers["set-cookie"] ?? [];
+      expect(set).toMatch(/; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=43200$/);
+      cookie = set.slice(set.indexOf("=") + 1, set.indexOf(";"));
+      expect(await withCookie(cookie)).toMatchObject({ status: 200, body: "gated" });
+      await answers("shop.test", { status: 200, body: "shop-1" });
+    });
+
+    test("gets no request with a session that expired, is of another key, or has no signature", async () => {
+      expect(await withCookie(await tokenOf(firstKey, 60))).toMatchObject({ status: 200 });
+      expect(await withCookie(await tokenOf(firstKey, -1))).toMatchObject({ status: 401 });
+      expect(await withCookie(await tokenOf(secondKey, 60))).toMatchObject({ status: 401 });
+      const [, payload = ""] = cookie.split(".");
+      const none = Buffer.from('{"alg":"none"}').toString("base64url");
+      expect(await withCookie(`${none}.${payload}.`)).toMatchObject({ status: 401 });
+      expect(await withCookie(`${none}.${payload}.${cookie.split(".")[2]}`)).toMatchObject({ status: 401 });
+      expect(await send(host, { method: "POST", body: "x" })).toMatchObject({ status: 401 });
+    });
+
+    test("redirects to itself alone, refuses other sites, and five wrong passwords a minute", async () => {
+      expect(await signIn({ password, return_to: "//evil.test/" })).toMatchObject({ headers: { location: "/" } });
+      expect(await signIn({ password }, { origin: "https://evil.test" })).toMatchObject({ status: 403 });
+      const statuses: unknown[] = [];
+      for (let attempt = 0; attempt < 5; attempt += 1) statuses.push((await signIn({ password: "wrong" })).status);
+      expect(statuses).toEqual([401, 401, 401, 429, 429]);
+      expect((await signIn({ password })).headers["retry-after"]).toMatch(/^\d+$/);
+    });
+
+    test("ends its sessions with another key, and is open without the form", async () => {
+      serve({ appId: "gated", hosts: [host], nodes: [gated], login: login(secondKey) });
+      await waitUntil("the session has ended", async () => (await withCookie(cookie)).status === 401);
+      expect(await withCookie(await tokenOf(secondKey, 60))).toMatchObject({ status: 200 });
+      serve({ appId: "gated", hosts: [host], nodes: [gated] });
+      await answers(host, { status: 200, body: "gated" });
+      routes.delete("gated");
+      ingress.changed();
+      await answers(host, { status: 421 });
+      expect(faults).toEqual([]);
+    });
   });
 
   test("requests without TLS are redirected to the same path", async () => {

@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { inBackground } from "@holdfast/common/background.ts";
@@ -9,8 +10,9 @@ import { follow } from "@holdfast/feed/follow.ts";
 import { openHostKey } from "@holdfast/feed/host-key.ts";
 import { readIdentity, waitForIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { ingressSettings } from "./config.ts";
-import { createHaproxy, haproxyFilesBelow } from "./haproxy.ts";
+import { createHaproxy, haproxyFilesBelow, loginSocketBelow } from "./haproxy.ts";
 import { createIngress } from "./ingress.ts";
+import { startLoginServer } from "./login-server.ts";
 import { createRouteFeed } from "./route-feed.ts";
 import { openRoutesFile } from "./routes-file.ts";
 
@@ -57,6 +59,15 @@ if (first !== undefined) {
   const stored = await file.read();
   if (stored !== undefined) feed.restore(stored);
 
+  await mkdir(directory, { recursive: true, mode: 0o755 });
+  const loginServer = await startLoginServer({
+    socket: loginSocketBelow(directory),
+    uid: process.getuid?.() === 0 ? config.uid : undefined,
+    routeOf: (appId) => feed.routes.get(appId),
+    clock: systemClock,
+    log,
+  });
+
   const following = follow(
     feed,
     {
@@ -83,6 +94,7 @@ if (first !== undefined) {
   inBackground(log, "watch of the certificate", watchIdentity(identityDirectory, reloadIdentity, stopping.signal));
   log.info("ingress ready", { listen });
   await ingress.run(stopping.signal);
+  await loginServer.close();
   await following;
   await writing;
 }

@@ -67,7 +67,11 @@ export function createRouteFeed({ listen, hostKey, certificateRequest, onChange,
   return {
     method: grpcService(IngressService).follow,
     firstMessage: () =>
-      create(FollowRequestSchema, { listeners: reportedListeners(endpointsOf(listen)), certificateRequest }),
+      create(FollowRequestSchema, {
+        listeners: reportedListeners(endpointsOf(listen)),
+        certificateRequest,
+        showsLogins: true,
+      }),
     apply(batch, controller) {
       if (batch.reset) log.info("following controller", { controller });
       apply(batch);

@@ -7,6 +7,7 @@ const shop = { appId: "shop", hosts: ["shop.test"], nodes: ["127.0.0.2:80", "127
 const blog = { appId: "blog", hosts: ["blog.test", "www.test"], nodes: ["127.0.0.4:80"], certificates: [] };
 const files = {
   hostsFile: "/hosts",
+  loginsFile: "/logins",
   certificates: { directory: "/certificates", listFile: "/list", key: "key" },
 };
 

@@ -7,6 +7,16 @@ export interface Route {
   readonly nodes: readonly string[];
   /** Certificates of the hosts that the certificate of the ingress does not have. */
   readonly certificates: readonly HostCertificate[];
+  /** Present: requests without a session get the login form. */
+  readonly login?: RouteLogin | undefined;
+}
+
+/** The login form of an app. */
+export interface RouteLogin {
+  /** Key of its sessions, in characters of base64url. */
+  readonly key: string;
+  /** SHA-256 of the password, in hex. */
+  readonly passwordHash: string;
 }
 
 export interface HostCertificate {
@@ -75,6 +85,15 @@ function serversOf(before: readonly (string | undefined)[], nodes: readonly stri
 /** host:port of HAProxy's name of a host, for its map: each host with the number of its backend. */
 export function hostsOf({ backends }: RouteTable): Map<string, number> {
   return new Map(backends.flatMap(({ route }, number) => route?.hosts.map((host) => [host, number] as const) ?? []));
+}
+
+/** HAProxy's value for each app with a login form, by the number of its backend: its id and the key of sessions. */
+export function loginsOf({ backends }: RouteTable): Map<number, string> {
+  return new Map(
+    backends.flatMap(({ route }, number) =>
+      route?.login === undefined ? [] : [[number, `${route.appId}.${route.login.key}`] as const],
+    ),
+  );
 }
 
 /** The certificate chain of each host that has its own. */

@@ -5,7 +5,10 @@ import { readIfExists, writeDurably } from "@holdfast/common/durable-file.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { type RouteBatch, RouteBatchSchema } from "@holdfast/proto/holdfast/ingress/v1/ingress_pb.ts";
 
-/** The routes that were served last, on disk, for a start without controllers. They have no secrets. */
+/**
+ * The routes that were served last, on disk, for a start without controllers. Only this process reads them: they have
+ * the keys of login forms.
+ */
 export interface RoutesFile {
   /** The stored routes; undefined if the file is absent or damaged. */
   read(): Promise<RouteBatch | undefined>;

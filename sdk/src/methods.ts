@@ -4,6 +4,7 @@ import type {
   ApiKey,
   App,
   AppAuth,
+  AppCredentials,
   AppDeployments,
   AppDomain,
   AppNodes,
@@ -266,6 +267,14 @@ export class AppMethods extends ApiMethods {
   releaseFloatingIp(appId: string, options?: CallOptions): Promise<void> {
     const path = pathOf("app-services", appId, "floating-ip");
     return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
+  }
+
+  /**
+   * Returns the user name and the password of a hosted app's login form. Each call is audited. 409 wrong_state without
+   * a form.
+   */
+  credentials(appId: string, options?: CallOptions): Promise<AppCredentials> {
+    return this.transport.request("GET", pathOf("app-services", appId, "credentials"), options);
   }
 
   /** Lists the machines of a hosted app; none for others. */

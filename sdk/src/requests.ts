@@ -12,6 +12,7 @@ import type {
   DestinationType,
   ExportDataType,
   FilesAccess,
+  HostedAppAuth,
   InferenceKeyStatus,
   IssuerDomainChoice,
   LogLevel,
@@ -77,6 +78,8 @@ export interface AppChange {
   readonly health_check_path?: string | null | undefined;
   /** Number of machines. It cannot change together with fields of a deployment. */
   readonly replicas?: number | undefined;
+  /** Sign-in that clients need to reach the app. The form gets another password each time that it is turned on. */
+  readonly auth?: HostedAppAuth | undefined;
 }
 
 /** A filter of the audit log. All fields that are set must match. */
@@ -362,6 +365,8 @@ export interface NewApp {
   readonly zone?: string | undefined;
   /** Number of machines. Omitted: 1. */
   readonly replicas?: number | undefined;
+  /** Sign-in that clients need to reach the app. Omitted: none. */
+  readonly auth?: HostedAppAuth | undefined;
 }
 
 /** A domain to be verified. */

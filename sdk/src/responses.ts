@@ -64,6 +64,8 @@ export type FilesAccess = "readwrite" | "readonly";
 /** The combined result of the checks; "unknown" before the first report of an agent. */
 export type HealthStatus = "healthy" | "degraded" | "unhealthy" | "unknown";
 
+export type HostedAppAuth = "none" | "login_form";
+
 export type InferenceKeyStatus = "active" | "suspended";
 
 export type IssuerDomainChoice = "fallback" | "custom";
@@ -237,6 +239,12 @@ export interface AppAuth {
   readonly mails_per_hour: number;
   readonly created_at: string;
   readonly updated_at: string;
+}
+
+/** User name and password of a login form. */
+export interface AppCredentials {
+  readonly username: string;
+  readonly password: string;
 }
 
 /** An app that is being deleted. */
@@ -1157,6 +1165,8 @@ export interface HostedApp {
   readonly url: string;
   /** Address that belongs to the app alone; null without one. */
   readonly floating_ip: string | null;
+  /** Sign-in that clients need at its name, domains and floating IP. */
+  readonly auth: HostedAppAuth;
 }
 
 /** An index of documents in a service's engine. */

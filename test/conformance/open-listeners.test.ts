@@ -14,6 +14,7 @@ const others: Readonly<Record<string, string>> = {
   "common/src/metrics-listener.ts":  "a socket of the file system, where one is named",
   "dns/src/udp-server.ts":           "UDP, which egress does not speak",
   "inference/src/main.ts":           "the server of https/, which opens by `listenAt`",
+  "ingress/src/login-server.ts":     "a socket of the file system",
   "local/src/machine-host.ts":       "looks whether an address is free, and closes",
   "local/src/ports.ts":              "looks whether a port is free, and closes",
   "opmsg/src/opmsg-server.ts":       "a socket of the file system",

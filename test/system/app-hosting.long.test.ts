@@ -1,12 +1,14 @@
 import { once } from "node:events";
 import { Resolver } from "node:dns/promises";
 import { rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
 import type { LookupFunction } from "node:net";
 import { Client, credentials } from "@grpc/grpc-js";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type {
   App,
+  AppCredentials,
   AppDeletion,
   AppDeployments,
   AppDomain,
@@ -246,6 +248,35 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expectStatus(await platform.rest.delete(path), 204);
     await waitUntil("its name has the address of all apps", resolves("127.0.0.1"), { withinMs: 30_000 });
     await waitUntil("the address serves no app", async () => (await requestTo(other)).status === 421);
+  }, 60_000);
+
+  test("a login form admits clients with its password, until it is turned off", async () => {
+    const path = `/app-services/${id}`;
+    const credentials = () => platform.rest.get<AppCredentials>(`${path}/credentials`);
+    expect(await credentials()).toMatchObject({ status: 409, json: { code: "wrong_state" } });
+    const auth = async (value: string) =>
+      expectStatus(await platform.rest.patch<App>(path, { auth: value }), 200).json.hosted?.auth;
+    expect(await auth("login_form")).toBe("login_form");
+    await waitUntil("requests get the form", async () => (await requestTo({ url })).status === 401);
+    const { username, password } = expectStatus(await credentials(), 200).json;
+    expect(username).toBe("admin");
+    const { hostname, port, host } = new URL(url);
+    const form = new URLSearchParams({ username, password, return_to: "/" });
+    const target = { host: "127.0.0.1", port, servername: hostname, ca: platform.ca, agent: false };
+    const headers = { host, "content-type": "application/x-www-form-urlencoded", "content-length": `${form}`.length };
+    const call = request({ ...target, method: "POST", path: "/.well-known/holdfast-login", headers });
+    call.end(`${form}`);
+    const [response] = (await once(call, "response")) as [IncomingMessage];
+    response.resume();
+    const cookie = response.headers["set-cookie"]?.[0]?.split(";", 1)[0] ?? "";
+    expect([response.statusCode, cookie]).toEqual([303, expect.stringMatching(/^__Host-holdfast-login=/)]);
+    const signedIn = request({ ...target, path: "/", headers: { host, cookie } });
+    signedIn.end();
+    const [answer] = (await once(signedIn, "response")) as [IncomingMessage];
+    answer.resume();
+    expect(answer.statusCode).toBe(200);
+    expect(await auth("none")).toBe("none");
+    await waitUntil("requests reach it", async () => (await requestTo({ url })).status === 200);
   }, 60_000);
 
   test("WebSocket, server-sent events and gRPC reach the program", async () => {

@@ -1,5 +1,6 @@
 import type { NewApp } from "@holdfast/sdk/requests.ts";
-import type { App } from "@holdfast/sdk/responses.ts";
+import type { App, HostedAppAuth } from "@holdfast/sdk/responses.ts";
+import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { collect, collectPairs, integer, omitUndefined, seconds } from "../flag-values.ts";
@@ -22,6 +23,7 @@ interface CreateFlags extends ReleaseFlags, WaitFlags {
   readonly storageGb?: number;
   readonly zone?: string;
   readonly replicas?: number;
+  readonly auth?: HostedAppAuth;
   readonly startTimeout?: number;
   readonly drain?: number;
 }
@@ -30,6 +32,12 @@ interface CreateFlags extends ReleaseFlags, WaitFlags {
 const registryLoginS = 3_600;
 
 export const appColumns = ["name", "id", "status", "url", "image_ref", "home_url", "attachments"];
+
+const auths: readonly HostedAppAuth[] = ["none", "login_form"];
+
+export function authOption(): Option {
+  return new Option("--auth <auth>", "sign-in in front of a hosted app; none by default").choices(auths);
+}
 
 /** The app as commands show it, with the most important fields of its hosting beside the others. */
 export function appView(app: App): object {
@@ -86,6 +94,7 @@ export function addAppHosting(apps: CliCommand): void {
     .option("--storage-gb <gb>", "storage of each machine for images; 10 by default", integer)
     .option("--zone <zone>", "zone of the machines")
     .option("--replicas <count>", "number of machines; 1 by default", integer)
+    .addOption(authOption())
     .option("--start-timeout <duration>", "time in which a release becomes ready; 60s by default", seconds)
     .option("--drain <duration>", "time for requests in progress after a deployment; 30s by default", seconds);
   withWait(create)
@@ -101,6 +110,7 @@ export function addAppHosting(apps: CliCommand): void {
           storage_size_gb: flags.storageGb,
           zone: flags.zone,
           replicas: flags.replicas,
+          auth: flags.auth,
           start_timeout_seconds: flags.startTimeout,
           drain_seconds: flags.drain,
         }),
@@ -152,6 +162,15 @@ export function addAppHosting(apps: CliCommand): void {
     });
 
   addFloatingIp(apps.command("floating-ip").description("address that belongs to a hosted app alone"));
+
+  apps
+    .command("credentials <app>")
+    .description("print the user name and the password of a hosted app's login form")
+    .example("apps credentials shop")
+    .does(async (context, app: string) => {
+      const { id } = await appOf(context, app);
+      context.output.show({ ...(await context.client.apps.credentials(id)) });
+    });
 
   apps
     .command("nodes <app>")

@@ -1,11 +1,11 @@
 import { NotFound } from "@holdfast/sdk/errors.ts";
-import type { AppDomain, FilesAccess } from "@holdfast/sdk/responses.ts";
+import type { AppDomain, FilesAccess, HostedAppAuth } from "@holdfast/sdk/responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, take } from "../flag-values.ts";
 import { appOf, monitoredOf } from "../lookup.ts";
-import { addAppHosting, appColumns, appView } from "./app-hosting.ts";
+import { addAppHosting, appColumns, appView, authOption } from "./app-hosting.ts";
 import { addAppViews } from "./app-views.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
@@ -39,12 +39,15 @@ export function addApps(apps: CliCommand): void {
 
   apps
     .command("update <app>")
-    .description("change the URL of the app's home page")
+    .description("change the URL of the app's home page, or the sign-in in front of a hosted app")
     .option("--home <url>", "URL of the app's home page")
+    .addOption(authOption())
     .example("apps update shop --home https://shop.example")
-    .does(async (context, app: string, { home }: { home?: string }) => {
+    .example("apps update shop --auth login_form")
+    .does(async (context, app: string, { home, auth }: { home?: string; auth?: HostedAppAuth }) => {
       const { id } = await appOf(context, app);
-      context.output.show(appView(await context.client.apps.update(id, omitUndefined({ home_url: home }))), appColumns);
+      const changed = await context.client.apps.update(id, omitUndefined({ home_url: home, auth }));
+      context.output.show(appView(changed), appColumns);
     });
 
   const remove = apps

@@ -72,7 +72,7 @@ export const appSystem = declareSystem({
   name: "app",
   settings: { ...appSettings, ...registrySettings, ...ingressSettings, ...platformApiSettings, ...floatingIpSettings },
   declares: [operationTypes.of(...Object.values(hostingOperations))],
-  scopes: { apps: { verbs: ["read", "write", "data"], completeFrom: "developer" } },
+  scopes: { apps: { verbs: ["read", "write", "secrets", "data"], completeFrom: "developer" } },
   audited: {
     "holdfast.v1.AppService": "app",
     "holdfast.v1.AppAuthService": "app",
@@ -218,6 +218,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: Settings): System {
       }),
       createDeploymentApi({
         ...hosting,
+        auditNow: kernel.outbox.auditNow,
         access: appAccess,
         hosting: hostingCommands,
         isRunning,

@@ -1,7 +1,8 @@
-import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { rolldown } from "rolldown";
 import { asRoot, testUid } from "../platform/platform-software.ts";
 import { runLaunch } from "./run-launch.ts";
 
@@ -16,8 +17,8 @@ export interface PushTarget {
 }
 
 /**
- * Images whose program is app-program.mjs. All of them have one layer in common, with Node, a shell, the script and a
- * client of PostgreSQL.
+ * Images whose program is app-program.mjs. All of them have one layer in common, with Node, a shell, the program and,
+ * if they are requested, clients of engines (app-clients.mjs).
  */
 export interface AppImages {
   /** Pushes an image with these variables as `repository:tag`, and resolves with its digest. */
@@ -28,24 +29,25 @@ export interface AppImages {
   ): Promise<string>;
 }
 
-const script = join(import.meta.dirname, "app-program.mjs");
 const programs = ["/bin/sh", "/bin/sleep", process.execPath];
 
 /** Makes the common layer in the directory, which belongs to the tests' user. Needs root and the node image of apps. */
-export async function createAppImages(directory: string): Promise<AppImages> {
+export async function createAppImages(
+  directory: string,
+  { hasClients = false }: { readonly hasClients?: boolean } = {},
+): Promise<AppImages> {
   const node = findImage(imagesDirectory(process.env), "apps");
   if (node === undefined) throw new Error("the tools are in the node image: run holdfast images make apps");
   const run = (argv: readonly string[]) =>
     runLaunch(inImage(node.root, { argv, uid: testUid, binds: [directory], asRoot }));
   const layout = join(directory, "layout");
   const tree = join(directory, "tree");
-  for (const name of ["bin", "app"]) mkdirSync(join(tree, name), { recursive: true });
+  mkdirSync(join(tree, "bin"), { recursive: true });
   for (const program of programs) await runLaunch({ command: "cp", args: [program, join(tree, "bin")] });
   const libraries = await runLaunch({ command: "ldd", args: programs });
   for (const library of new Set(libraries.match(/\/lib\S*/g)))
     await runLaunch({ command: "cp", args: ["--dereference", "--parents", library, tree] });
-  writeFileSync(join(tree, "app/server.mjs"), readFileSync(script));
-  copyPackage("pg", join(import.meta.dirname, "../../node_modules"), join(tree, "app/node_modules"));
+  await bundlePrograms(join(tree, "app"), hasClients);
   await runLaunch({ command: "chown", args: ["-R", `${testUid}:${testUid}`, directory] });
   await run(["umoci", "init", "--layout", layout]);
   await run(["umoci", "new", "--image", `${layout}:base`]);
@@ -82,13 +84,21 @@ export async function createAppImages(directory: string): Promise<AppImages> {
   };
 }
 
-/** Copies a package and its dependencies into a flat directory of packages. */
-function copyPackage(name: string, modules: string, target: string): void {
-  const source = realpathSync(join(modules, name));
-  if (existsSync(join(target, name))) return;
-  cpSync(source, join(target, name), { recursive: true, dereference: true });
-  const { dependencies = {} } = JSON.parse(readFileSync(join(source, "package.json"), "utf8")) as {
-    readonly dependencies?: Readonly<Record<string, string>>;
-  };
-  for (const each of Object.keys(dependencies)) copyPackage(each, dirname(source), target);
+/** Writes the programs with their packages into a directory. */
+async function bundlePrograms(directory: string, hasClients: boolean): Promise<void> {
+  const file = (name: string) => join(import.meta.dirname, name);
+  const bundle = await rolldown({
+    input: { server: file("app-program.mjs"), ...(hasClients && { clients: file("app-clients.mjs") }) },
+    platform: "node",
+    // Optional of their packages, and not installed.
+    external: ["pg-native", "mongodb-client-encryption", "kerberos", "snappy", "socks", "gcp-metadata", "aws4"],
+    logLevel: "warn",
+  });
+  await bundle.write({
+    dir: directory,
+    format: "esm",
+    entryFileNames: "[name].mjs",
+    chunkFileNames: "[name]-[hash].mjs",
+  });
+  await bundle.close();
 }

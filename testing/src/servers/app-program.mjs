@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { connect, createServer as createNetServer } from "node:net";
 
-const { RELEASE = "", ENDS = "", PORT = "8080", NOTE = "", ANSWERS = "200" } = process.env;
+const { RELEASE = "", ENDS = "", PORT = "8080", NOTE = "", ANSWERS = "200", LISTEN_ADDRESS } = process.env;
 console.log(`release ${RELEASE} starts`);
 if (ENDS !== "") {
   for (let line = 1; line <= 30; line += 1) console.log(`line ${line}`);
@@ -65,6 +65,14 @@ const handlers = new Map(
   "/sh": async (query) => ({ body: await trySh(query.get("script")) }),
   // Rows of a statement, by a connection that the program had before or by a new one.
   "/query": async (query) => ({ body: await rowsOf(query.get("sql")) }),
+  // Number of bytes of the request's body.
+  "/upload": async (_query, request) => {
+    let bytes = 0;
+    for await (const part of request) bytes += part.length;
+    return { body: bytes };
+  },
+  "/environment": (query) => ({ body: process.env[query.get("name")] ?? null }),
+  "/exit": () => process.exit(1),
   "/status": () => ({ body: readFileSync("/proc/self/status", "utf8") }),
   "/processes": () => ({ body: readdirSync("/proc").filter((name) => /^\d+$/.test(name)) }),
   // Writes to more and more memory until the kernel ends the program.
@@ -137,7 +145,7 @@ const listener = createNetServer((socket) => {
     process.nextTick(() => socket.resume());
   });
 });
-listener.listen(Number(PORT), () => console.log(`release ${RELEASE} listens`));
+listener.listen(Number(PORT), LISTEN_ADDRESS, () => console.log(`release ${RELEASE} listens`));
 
 async function respond(request, response) {
   const { pathname, searchParams } = new URL(request.url, "http://app");
@@ -147,7 +155,7 @@ async function respond(request, response) {
     response.write(`data: ${RELEASE}\n\n`);
     return;
   }
-  const { status = 200, body = "" } = (await handlers.get(pathname)?.(searchParams)) ?? { status: 404 };
+  const { status = 200, body = "" } = (await handlers.get(pathname)?.(searchParams, request)) ?? { status: 404 };
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify(body));
 }

@@ -12,8 +12,9 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import { operationMessage } from "#operation/operation-message.ts";
-import { isHosted } from "../hosting/hosted-app.ts";
+import { isHosted, requireHosted } from "../hosting/hosted-app.ts";
 import type { HostingCommands } from "../hosting/hosting-commands.ts";
+import { withLoginForm } from "../hosting/login-form.ts";
 import { deployedFields } from "../hosting/hosting-request.ts";
 import { type AppObject, appKind } from "./app.ts";
 import type { ChangeApp } from "./app-access.ts";
@@ -97,10 +98,12 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       const paths = request.updateMask?.paths ?? [];
       if (paths.length === 0)
         throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
-      const unknownPath = paths.find((path) => path !== "home_url" && path !== "replicas" && !isDeployed(path));
+      const unknownPath = paths.find((path) => !["home_url", "replicas", "auth"].includes(path) && !isDeployed(path));
       if (unknownPath !== undefined)
         throw invalid({ field: unknownPath, code: "unknown_field", detail: "cannot be changed" });
       const { replicas } = request;
+      if (paths.includes("auth") && request.auth === undefined)
+        throw invalid({ field: "auth", code: "required", detail: "must be none or login_form" });
       if (paths.includes("replicas") && replicas === undefined)
         throw invalid({ field: "replicas", code: "required", detail: "must be a number of machines" });
       if (paths.includes("replicas") && paths.some(isDeployed))
@@ -120,7 +123,12 @@ export function createAppApi(deps: AppApiDeps): ServedService {
           : replicas !== undefined && paths.includes("replicas")
             ? await scaled(unit, before.object, replicas, call)
             : { app: { ...before.object, metadata: nextMetadata(before.object.metadata, clock.now()) } };
-        const { app, ...created } = deployed;
+        const { app: changed, ...created } = deployed;
+        const { auth } = request;
+        const app =
+          auth !== undefined && paths.includes("auth")
+            ? withLoginForm(requireHosted(changed), auth, deps.sealer)
+            : changed;
         const homeUrl = paths.includes("home_url") ? (request.homeUrl ?? null) : app.spec.homeUrl;
         const after = { ...app, spec: { ...app.spec, homeUrl } };
         unit.update(appKind, before, after);

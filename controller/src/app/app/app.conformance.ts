@@ -42,6 +42,7 @@ export default {
           storage_tier: "t",
           zone: "z",
           replicas: 1,
+          auth: "login_form",
         }),
       listApps: (c) => c.apps.list(page),
       getApp: (c) => c.apps.get("i"),
@@ -55,6 +56,7 @@ export default {
           secret_env: { B: "b" },
           health_check_path: null,
           replicas: 1,
+          auth: "none",
         }),
       deleteApp: (c) => c.apps.delete("i"),
       createAttachment: (c) =>

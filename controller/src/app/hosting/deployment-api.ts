@@ -3,16 +3,19 @@ import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type ServedService, serve } from "@holdfast/common/call.ts";
 import {
+  AppCredentialsSchema,
   AppDeploymentService,
   AppDeploymentsSchema,
   AppNodesSchema,
   AppRegistrySchema,
 } from "@holdfast/proto/holdfast/v1/app_deployment_pb.ts";
 import type { App } from "@holdfast/proto/holdfast/v1/app_pb.ts";
-import { organizationOf } from "#access/caller.ts";
+import { auditOf, organizationOf } from "#access/caller.ts";
 import { refuseIfManaged } from "#access/managed-by-parent.ts";
 import { mutate } from "#access/mutate.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Changes, UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { AppAccess } from "../app/app-access.ts";
@@ -24,6 +27,7 @@ import { deploymentMessage, nodeMessage } from "./deployment-message.ts";
 import type { FloatingIps } from "./floating-ip.ts";
 import { type HostedApp, requireHosted } from "./hosted-app.ts";
 import type { HostingCommands } from "./hosting-commands.ts";
+import { loginPasswordOf, loginUsername } from "./login-form.ts";
 import type { RegistryEndpoint } from "./image-digest.ts";
 
 export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts"> {
@@ -35,6 +39,9 @@ export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts
   readonly hosting: HostingCommands;
   readonly registry: Pick<RegistryEndpoint, "address">;
   readonly isRunning: IsRunning;
+  readonly sealer: Pick<Sealer, "open">;
+  /** Writes an audit entry before the response. */
+  readonly auditNow: Kernel["outbox"]["auditNow"];
   readonly begin: () => UnitOfWork;
 }
 
@@ -110,6 +117,15 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
         floatingIps.release(unit, app, call.signal),
       );
       return {};
+    },
+
+    getAppCredentials: async ({ appId }, call) => {
+      const app = requireHosted(access.require(appId, call).object);
+      const password = loginPasswordOf(app, deps.sealer);
+      if (password === undefined)
+        throw new HoldfastError("WRONG_STATE", "The app has no login form. Set its auth to login_form first.");
+      await deps.auditNow(auditOf(call, "app.reveal-credentials", appKind.name, appId));
+      return create(AppCredentialsSchema, { username: loginUsername, password });
     },
 
     getAppRegistry: async (_, call) => {

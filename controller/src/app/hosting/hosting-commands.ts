@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { CreateAppRequest, UpdateAppRequest } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { type CreateAppRequest, HostedAppAuth, type UpdateAppRequest } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
@@ -27,6 +27,7 @@ import {
   requireNoReserved,
   sizeOf,
 } from "./hosting-request.ts";
+import { withLoginForm } from "./login-form.ts";
 import type { RegistryEndpoint } from "./image-digest.ts";
 import { newHosting, withDeployment } from "./new-deployment.ts";
 
@@ -168,7 +169,9 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
         const settings = newSettings(request, imageRef, contextOf(app));
         const ids = { deploymentId: newId(), operationId: newId() };
         const type = serviceOperations.create;
-        return add(unit, newHosting(app, size, { ...ids, type, settings, digest: null, now: clock.now() }));
+        const first = newHosting(app, size, { ...ids, type, settings, digest: null, now: clock.now() });
+        const { auth = HostedAppAuth.NONE } = request;
+        return add(unit, { ...first, app: withLoginForm(first.app, auth, sealer) });
       };
     },
 

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { AppStatus, type HostedAppSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { AppStatus, HostedAppAuth, type HostedAppSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import type { DeploymentObject } from "./deployment.ts";
 import type { HostedApp } from "./hosted-app.ts";
 import type { HostingState } from "./hosting-lifecycle.ts";
@@ -39,6 +39,7 @@ export function hostedMessage(
     replicas: hosting.replicas,
     deploymentNumber: deployment.spec.number,
     ...(hosting.floatingIp !== undefined && { floatingIp: hosting.floatingIp }),
+    auth: hosting.loginForm === undefined ? HostedAppAuth.NONE : HostedAppAuth.LOGIN_FORM,
     servesNewest: status.hosting.servingId === hosting.deploymentId,
     ...(cause !== "" && { reason: cause }),
     lastLines: [...lastLines],

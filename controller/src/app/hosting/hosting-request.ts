@@ -25,7 +25,7 @@ const variablesBytesMax = 32 << 10;
 // biome-ignore format: a table, aligned so that it reads as one
 const hostedFields = [
   "port", "command", "env", "secret_env", "health_check_path", "start_timeout_seconds", "drain_seconds", "plan_name",
-  "storage_size_gb", "storage_tier", "zone", "replicas",
+  "storage_size_gb", "storage_tier", "zone", "replicas", "auth",
 ] as const;
 
 /** JSON Schema of a new app: these fields need an image. The empty values of the others mean that they are absent. */

@@ -18,6 +18,8 @@ export interface HostingSpec {
   readonly deploymentNumber: number;
   /** Address that belongs to the app alone; absent without one. */
   readonly floatingIp?: string;
+  /** Absent: all clients reach the app. */
+  readonly loginForm?: LoginFormSpec;
   /** Absent: on. Off: the machines remain, and run no release. */
   readonly power?: "off";
 }
@@ -47,6 +49,12 @@ export interface HostingStatus {
   readonly apiToken?: ApiToken;
   /** Time from which on no machine has been healthy, in milliseconds since 1970; null while one is. */
   readonly unhealthySince: number | null;
+}
+
+/** A form before an app, by which its clients sign in. */
+export interface LoginFormSpec {
+  /** The generated password, sealed with the key of the app. */
+  readonly sealedPassword: string;
 }
 
 /** A token, which only releases of the app get as text. */

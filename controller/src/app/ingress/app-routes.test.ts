@@ -59,14 +59,25 @@ test("a route has the app's name and its verified domains, each of which one app
     app("two", [domain("a.example", 4), domain("c.example", 9)]),
     app("new", [domain("d.example", 1)], null),
   ];
-  const routes = appRoutes(apps, machine, "holdfast.test", (_, name) => name === "login.example");
+  const routes = appRoutes(
+    apps,
+    machine,
+    "holdfast.test",
+    (_, name) => name === "login.example",
+    () => undefined,
+  );
   expect(routes.map(({ appId, hosts }) => [appId, hosts])).toEqual([
     ["one", ["one-one.apps.holdfast.test"]],
     ["two", ["two-two.apps.holdfast.test", "c.example", "a.example"]],
   ]);
-  expect(appRoutes([withAddress(app("one", []))], machine, "holdfast.test", () => false)[0]?.hosts).toEqual([
-    "one-one.apps.holdfast.test",
-    "192.0.2.7",
-  ]);
+  expect(
+    appRoutes(
+      [withAddress(app("one", []))],
+      machine,
+      "holdfast.test",
+      () => false,
+      () => undefined,
+    )[0]?.hosts,
+  ).toEqual(["one-one.apps.holdfast.test", "192.0.2.7"]);
   expect(routes[0]?.nodes).toEqual(["10.0.0.1:8080"]);
 });

@@ -1,9 +1,9 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { endpointText } from "@holdfast/common/endpoint.ts";
-import { type AppRoute, AppRouteSchema } from "@holdfast/proto/holdfast/ingress/v1/ingress_pb.ts";
+import { type AppLoginSchema, type AppRoute, AppRouteSchema } from "@holdfast/proto/holdfast/ingress/v1/ingress_pb.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { AppObject } from "../app/app.ts";
-import { isHosted } from "../hosting/hosted-app.ts";
+import { type HostedApp, isHosted } from "../hosting/hosted-app.ts";
 import { frontPort } from "../hosting/hosting.ts";
 import { appHost } from "./app-host.ts";
 
@@ -16,6 +16,7 @@ export function appRoutes(
   machine: (id: string) => MachineObject | undefined,
   domain: string,
   isIssuer: (appId: string, domain: string) => boolean,
+  loginOf: (app: HostedApp) => MessageInitShape<typeof AppLoginSchema> | undefined,
 ): AppRoute[] {
   const routed = [...apps].flatMap(({ object }) => {
     if (!isHosted(object) || object.metadata.deletionRequestedAt !== undefined) return [];
@@ -29,10 +30,16 @@ export function appRoutes(
       .map((machineId) => machine(machineId)?.status.address ?? "")
       .filter((address) => address !== "");
     const nodes = addresses.map((address) => endpointText(address, frontPort));
+    const login = loginOf(app);
     const { floatingIp } = app.spec.hosting;
     const floating = floatingIp === undefined ? [] : [floatingIp];
     const own = (domains.get(id) ?? []).filter((name) => !isIssuer(id, name));
-    return create(AppRouteSchema, { appId: id, hosts: [appHost(app, domain), ...own, ...floating], nodes });
+    return create(AppRouteSchema, {
+      appId: id,
+      hosts: [appHost(app, domain), ...own, ...floating],
+      nodes,
+      ...(login && { login }),
+    });
   });
 }
 

@@ -63,7 +63,7 @@ export function createIngressFeed(deps: IngressFeedDeps) {
     closed.signal.addEventListener("abort", () => firstRequest.reject(new RpcFailure(Code.CANCELLED, "ended")), {
       once: true,
     });
-    const { certificateRequest } = await firstRequest.promise;
+    const { certificateRequest, showsLogins } = await firstRequest.promise;
     await deps.ready();
     const certificates = createHostCertificates(certificateRequest, deps);
     log.info("ingress connected", { ingress });
@@ -75,6 +75,8 @@ export function createIngressFeed(deps: IngressFeedDeps) {
     let sent = new Map<string, AppRoute>();
     let sentControllers = "";
     let isFirst = true;
+
+    const isServable = ({ login }: AppRoute) => login === undefined || showsLogins;
 
     /** The route with certificates; without them for an ingress of an earlier release, which sends no request. */
     async function certified(route: AppRoute): Promise<AppRoute> {
@@ -89,7 +91,9 @@ export function createIngressFeed(deps: IngressFeedDeps) {
     try {
       while (!closed.signal.aborted) {
         wake = Promise.withResolvers();
-        const routes = new Map((await Promise.all(deps.routes().map(certified))).map((route) => [route.appId, route]));
+        const routes = new Map(
+          (await Promise.all(deps.routes().filter(isServable).map(certified))).map((route) => [route.appId, route]),
+        );
         const changed = [...routes.values()].filter((route) => {
           const before = sent.get(route.appId);
           return before === undefined || !equals(AppRouteSchema, before, route);

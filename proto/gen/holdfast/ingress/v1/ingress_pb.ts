@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/ingress/v1/ingress.proto.
  */
 export const file_holdfast_ingress_v1_ingress: GenFile = /*@__PURE__*/
-  fileDesc("CiFob2xkZmFzdC9pbmdyZXNzL3YxL2luZ3Jlc3MucHJvdG8SE2hvbGRmYXN0LmluZ3Jlc3MudjEiPwoNRm9sbG93UmVxdWVzdBIRCglsaXN0ZW5lcnMYASADKAkSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgCIAEoDCKAAQoKUm91dGVCYXRjaBINCgVyZXNldBgBIAEoCBIOCgZzeW5jZWQYAiABKAgSLQoGcm91dGVzGAMgAygLMh0uaG9sZGZhc3QuaW5ncmVzcy52MS5BcHBSb3V0ZRIPCgdyZW1vdmVkGAQgAygJEhMKC2NvbnRyb2xsZXJzGAUgAygJInQKCEFwcFJvdXRlEg4KBmFwcF9pZBgBIAEoCRINCgVob3N0cxgCIAMoCRINCgVub2RlcxgDIAMoCRI6CgxjZXJ0aWZpY2F0ZXMYBCADKAsyJC5ob2xkZmFzdC5pbmdyZXNzLnYxLkhvc3RDZXJ0aWZpY2F0ZSIuCg9Ib3N0Q2VydGlmaWNhdGUSDAoEaG9zdBgBIAEoCRINCgVjaGFpbhgCIAEoCTJjCg5JbmdyZXNzU2VydmljZRJRCgZGb2xsb3cSIi5ob2xkZmFzdC5pbmdyZXNzLnYxLkZvbGxvd1JlcXVlc3QaHy5ob2xkZmFzdC5pbmdyZXNzLnYxLlJvdXRlQmF0Y2goATABYgZwcm90bzM");
+  fileDesc("CiFob2xkZmFzdC9pbmdyZXNzL3YxL2luZ3Jlc3MucHJvdG8SE2hvbGRmYXN0LmluZ3Jlc3MudjEiVQoNRm9sbG93UmVxdWVzdBIRCglsaXN0ZW5lcnMYASADKAkSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgCIAEoDBIUCgxzaG93c19sb2dpbnMYAyABKAgigAEKClJvdXRlQmF0Y2gSDQoFcmVzZXQYASABKAgSDgoGc3luY2VkGAIgASgIEi0KBnJvdXRlcxgDIAMoCzIdLmhvbGRmYXN0LmluZ3Jlc3MudjEuQXBwUm91dGUSDwoHcmVtb3ZlZBgEIAMoCRITCgtjb250cm9sbGVycxgFIAMoCSKxAQoIQXBwUm91dGUSDgoGYXBwX2lkGAEgASgJEg0KBWhvc3RzGAIgAygJEg0KBW5vZGVzGAMgAygJEjoKDGNlcnRpZmljYXRlcxgEIAMoCzIkLmhvbGRmYXN0LmluZ3Jlc3MudjEuSG9zdENlcnRpZmljYXRlEjEKBWxvZ2luGAUgASgLMh0uaG9sZGZhc3QuaW5ncmVzcy52MS5BcHBMb2dpbkgAiAEBQggKBl9sb2dpbiIuCghBcHBMb2dpbhILCgNrZXkYASABKAkSFQoNcGFzc3dvcmRfaGFzaBgCIAEoCSIuCg9Ib3N0Q2VydGlmaWNhdGUSDAoEaG9zdBgBIAEoCRINCgVjaGFpbhgCIAEoCTJjCg5JbmdyZXNzU2VydmljZRJRCgZGb2xsb3cSIi5ob2xkZmFzdC5pbmdyZXNzLnYxLkZvbGxvd1JlcXVlc3QaHy5ob2xkZmFzdC5pbmdyZXNzLnYxLlJvdXRlQmF0Y2goATABYgZwcm90bzM");
 
 /**
  * @generated from message holdfast.ingress.v1.FollowRequest
@@ -31,6 +31,13 @@ export type FollowRequest = Message<"holdfast.ingress.v1.FollowRequest"> & {
    * @generated from field: bytes certificate_request = 2;
    */
   certificateRequest: Uint8Array;
+
+  /**
+   * True if the ingress shows login forms. Others, of an earlier release, get no route of an app that has one.
+   *
+   * @generated from field: bool shows_logins = 3;
+   */
+  showsLogins: boolean;
 };
 
 /**
@@ -50,6 +57,13 @@ export type FollowRequestJson = {
    * @generated from field: bytes certificate_request = 2;
    */
   certificateRequest?: string;
+
+  /**
+   * True if the ingress shows login forms. Others, of an earlier release, get no route of an app that has one.
+   *
+   * @generated from field: bool shows_logins = 3;
+   */
+  showsLogins?: boolean;
 };
 
 /**
@@ -169,6 +183,13 @@ export type AppRoute = Message<"holdfast.ingress.v1.AppRoute"> & {
    * @generated from field: repeated holdfast.ingress.v1.HostCertificate certificates = 4;
    */
   certificates: HostCertificate[];
+
+  /**
+   * Present: requests without a session get the login form.
+   *
+   * @generated from field: optional holdfast.ingress.v1.AppLogin login = 5;
+   */
+  login?: AppLogin | undefined;
 };
 
 /**
@@ -202,6 +223,13 @@ export type AppRouteJson = {
    * @generated from field: repeated holdfast.ingress.v1.HostCertificate certificates = 4;
    */
   certificates?: HostCertificateJson[];
+
+  /**
+   * Present: requests without a session get the login form.
+   *
+   * @generated from field: optional holdfast.ingress.v1.AppLogin login = 5;
+   */
+  login?: AppLoginJson;
 };
 
 /**
@@ -210,6 +238,55 @@ export type AppRouteJson = {
  */
 export const AppRouteSchema: GenMessage<AppRoute, {jsonType: AppRouteJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_ingress_v1_ingress, 2);
+
+/**
+ * The login form before an app.
+ *
+ * @generated from message holdfast.ingress.v1.AppLogin
+ */
+export type AppLogin = Message<"holdfast.ingress.v1.AppLogin"> & {
+  /**
+   * Key of its sessions, in characters of base64url.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * SHA-256 of the generated password, in hex.
+   *
+   * @generated from field: string password_hash = 2;
+   */
+  passwordHash: string;
+};
+
+/**
+ * The login form before an app.
+ *
+ * @generated from message holdfast.ingress.v1.AppLogin
+ */
+export type AppLoginJson = {
+  /**
+   * Key of its sessions, in characters of base64url.
+   *
+   * @generated from field: string key = 1;
+   */
+  key?: string;
+
+  /**
+   * SHA-256 of the generated password, in hex.
+   *
+   * @generated from field: string password_hash = 2;
+   */
+  passwordHash?: string;
+};
+
+/**
+ * Describes the message holdfast.ingress.v1.AppLogin.
+ * Use `create(AppLoginSchema)` to create a new message.
+ */
+export const AppLoginSchema: GenMessage<AppLogin, {jsonType: AppLoginJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_ingress_v1_ingress, 3);
 
 /**
  * @generated from message holdfast.ingress.v1.HostCertificate
@@ -250,7 +327,7 @@ export type HostCertificateJson = {
  * Use `create(HostCertificateSchema)` to create a new message.
  */
 export const HostCertificateSchema: GenMessage<HostCertificate, {jsonType: HostCertificateJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_ingress_v1_ingress, 3);
+  messageDesc(file_holdfast_ingress_v1_ingress, 4);
 
 /**
  * @generated from service holdfast.ingress.v1.IngressService

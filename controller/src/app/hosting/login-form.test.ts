@@ -1,0 +1,65 @@
+import { createHash, randomBytes } from "node:crypto";
+import { HostedAppAuth } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { expect, test } from "vitest";
+import { createSealer } from "#kernel/secrets/sealer.ts";
+import { newMetadata } from "#kernel/store/resource.ts";
+import type { HostedApp } from "./hosted-app.ts";
+import { loginPasswordOf, routeLoginOf, withLoginForm } from "./login-form.ts";
+
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+const app: HostedApp = {
+  metadata: newMetadata("shop", 1, { name: "shop", organizationId: "o" }),
+  spec: {
+    homeUrl: null,
+    attachments: [],
+    domains: [],
+    hosting: {
+      zone: "z",
+      planName: "p",
+      storageSizeGb: 10,
+      storageTier: "t",
+      replicas: 1,
+      deploymentId: "d",
+      deploymentNumber: 1,
+    },
+  },
+  status: {
+    hosting: {
+      state: "Running",
+      since: 1,
+      operationId: null,
+      nodeIds: [],
+      readyIds: [],
+      isPublished: true,
+      servingId: null,
+      failedId: null,
+      delivery: null,
+      error: null,
+      unhealthySince: null,
+    },
+  },
+};
+const { NONE, LOGIN_FORM } = HostedAppAuth;
+
+test("a form keeps its password while it is on, and has another one and another key when it is turned on again", () => {
+  const on = withLoginForm(app, LOGIN_FORM, sealer);
+  const password = loginPasswordOf(on, sealer) ?? "";
+  expect(password).toMatch(/^[\w-]{24}$/);
+  expect(JSON.stringify(on)).not.toContain(password);
+  expect(withLoginForm(on, LOGIN_FORM, sealer)).toEqual(on);
+  const off = withLoginForm(on, NONE, sealer);
+  expect(off).toEqual(app);
+  expect([loginPasswordOf(off, sealer), routeLoginOf(off, sealer)]).toEqual([undefined, undefined]);
+  const again = withLoginForm(off, LOGIN_FORM, sealer);
+  expect(loginPasswordOf(again, sealer)).not.toBe(password);
+  expect(routeLoginOf(again, sealer)?.key).not.toBe(routeLoginOf(on, sealer)?.key);
+});
+
+test("ingresses get a hash of the password, and a key that is each app's own", () => {
+  const on = withLoginForm(app, LOGIN_FORM, sealer);
+  const password = loginPasswordOf(on, sealer) ?? "";
+  const login = routeLoginOf(on, sealer);
+  expect(login?.passwordHash).toBe(createHash("sha256").update(password).digest("hex"));
+  // A point would end it in the map of HAProxy.
+  expect(login?.key).toMatch(/^[\w-]{43,}$/);
+});
