@@ -21,8 +21,8 @@ import { parseImageReference } from "./image-reference.ts";
 import type { PlatformApi } from "./platform-api.ts";
 
 export interface AppWorkloadDeps {
-  readonly attached: AttachedServices;
-  readonly platformApi: PlatformApi;
+  readonly attached: Pick<AttachedServices, "variablesOf">;
+  readonly platformApi: Pick<PlatformApi, "variablesOf">;
   readonly sealer: Pick<Sealer, "keyedHash" | "open">;
   readonly registry: RegistryEndpoint;
 }
@@ -82,6 +82,7 @@ function releaseOf(
   if (digest === null || typeof image === "string") return undefined;
   const { username, password } = machineCredential(metadata.id, sealer);
   const variables = {
+    PORT: String(settings.port),
     ...attached.variablesOf(app),
     ...platformApi.variablesOf(app),
     ...settings.environment,

@@ -16,6 +16,7 @@ import { findOperation, isFinished, type OperationObject, operationKind } from "
 import { type AppObject, appKind } from "../app/app.ts";
 import type { AppIngress } from "../ingress/app-ingress.ts";
 import { createAppNodes, newAppMachine } from "./app-nodes.ts";
+import type { AttachedServices } from "./attached-services.ts";
 import { type AppRemovalDeps, createAppRemoval, requestDeletion } from "./app-removal.ts";
 import { type AppWorkloadDeps, appWorkload } from "./app-workload.ts";
 import { appOfDeployment, type DeploymentObject, deploymentKind, finishedDeployment } from "./deployment.ts";
@@ -33,6 +34,8 @@ export interface HostingWorkDeps
   extends AppWorkloadDeps,
     Pick<FleetSystem, "machines" | "hosts">,
     Pick<AppRemovalDeps, "removeRest" | "floatingIps"> {
+  readonly attached: AttachedServices;
+  readonly platformApi: PlatformApi;
   readonly ingress: Pick<AppIngress, "addressesOf" | "hostOf" | "isReachable">;
   readonly zone: Pick<ZoneRecords, "put" | "remove">;
   readonly fleet: Pick<Fleet, "run" | "session" | "observation" | "subscribe">;
