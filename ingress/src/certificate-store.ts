@@ -39,7 +39,7 @@ export function certificateCommands(
   return {
     first: changed.flatMap(([host, chain]) => {
       const path = pathOf(host, store);
-      const set = [`set ssl cert ${path} <<\n${textOf(chain, store)}`, `commit ssl cert ${path}`];
+      const set = replaceCertificate(path, textOf(chain, store));
       return former.has(host) ? set : [`new ssl cert ${path}`, ...set, `add ssl crt-list ${store.listFile} ${path}`];
     }),
     last: removed.flatMap((host) => {
@@ -49,11 +49,15 @@ export function certificateCommands(
   };
 }
 
+/** Commands that replace a certificate which HAProxy has read from a file. An empty line would end the text of one. */
+export function replaceCertificate(path: string, text: string): string[] {
+  return [`set ssl cert ${path} <<\n${text.replaceAll(/\n{2,}/g, "\n")}`, `commit ssl cert ${path}`];
+}
+
 function pathOf(host: string, { directory }: CertificateStore): string {
   return join(directory, `${host}.pem`);
 }
 
-/** An empty line would end the text of a command. */
 function textOf(chain: string, { key }: CertificateStore): string {
-  return `${chain}\n${key}\n`.replaceAll(/\n{2,}/g, "\n");
+  return `${chain}\n${key}\n`;
 }

@@ -9,7 +9,7 @@ import { recipeOf } from "@holdfast/image/catalog.ts";
 import { inImage, programPid } from "@holdfast/image/in-image.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
 import { findSoftware } from "@holdfast/image/node-image.ts";
-import { type CertificateFile, certificateFiles } from "./certificate-store.ts";
+import { type CertificateFile, certificateFiles, replaceCertificate } from "./certificate-store.ts";
 import { type HaproxyFiles, runCommands, sendCommand } from "./haproxy-commands.ts";
 import { haproxyConfig, hostLines, loginLines } from "./haproxy-config.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -43,6 +43,8 @@ export interface Haproxy {
   readonly isRunning: boolean;
   /** Starts a process with these routes, in place of the running one. Rejects if it does not respond. */
   start(table: RouteTable, certificate: Certificate): Promise<void>;
+  /** Replaces the certificate of the running process, without an effect on open connections. */
+  renew(certificate: Certificate): Promise<void>;
   /** Sends commands to the running process. Rejects if it does not accept one. */
   run(commands: readonly string[]): Promise<void>;
   stop(): Promise<void>;
@@ -107,7 +109,7 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
     await writeFile(hostsFile, hostLines(table), { mode: 0o644 });
     await writeSecret(loginsFile, loginLines(table));
     await writeFile(configFile, haproxyConfig(table, settings), { mode: 0o644 });
-    await writeSecret(certificateFile, `${certificate}\n${key}`);
+    await writeSecret(certificateFile, pemOf({ key, certificate }));
     await chmod(directory, 0o755);
     await writeCertificates(certificateFiles(table, certificates));
     if (asRoot) await chown(sockets, uid, uid);
@@ -170,15 +172,18 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
     if (before !== undefined) drain(before);
   }
 
+  async function run(commands: readonly string[]): Promise<void> {
+    if (running === undefined) throw new Error("HAProxy does not run");
+    await runCommands(running.socket, commands, AbortSignal.timeout(commandTimeoutMs));
+  }
+
   return {
     get isRunning() {
       return running !== undefined;
     },
     start,
-    async run(commands) {
-      if (running === undefined) throw new Error("HAProxy does not run");
-      await runCommands(running.socket, commands, AbortSignal.timeout(commandTimeoutMs));
-    },
+    run,
+    renew: (certificate) => run(replaceCertificate(certificateFile, pemOf(certificate))),
     async stop() {
       const last = running;
       running = undefined;
@@ -189,6 +194,10 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
       clearTimeout(force);
     },
   };
+}
+
+function pemOf({ key, certificate }: Certificate): string {
+  return `${certificate}\n${key}\n`;
 }
 
 /** Has it close its listeners, finish its requests and end. It has no handler for SIGTERM. */

@@ -30,20 +30,23 @@ export function createIngress({ haproxy, files, routes, certificate, delay, rand
   const backOff = createBackOff(100, 10_000, random);
   let served: RouteTable = emptyTable;
   let servedCertificate = "";
+  /** False if the effect of the last commands is unknown. */
+  let isCertain = true;
   let wake = Promise.withResolvers<void>();
 
   async function converge(): Promise<void> {
     const table = withRoutes(served, routes());
     if (!haproxy.isRunning && routes().size === 0) return;
     const current = certificate();
-    const isSameProcess =
-      haproxy.isRunning &&
-      served.backends.length === table.backends.length &&
-      servedCertificate === current.certificate;
-    if (isSameProcess) await haproxy.run(commandsBetween(served, table, files));
-    else await haproxy.start(table, current);
+    if (isCertain && haproxy.isRunning && served.backends.length === table.backends.length) {
+      if (servedCertificate !== current.certificate) await haproxy.renew(current);
+      await haproxy.run(commandsBetween(served, table, files));
+    } else {
+      await haproxy.start(table, current);
+    }
     served = table;
     servedCertificate = current.certificate;
+    isCertain = true;
   }
 
   return {
@@ -58,8 +61,8 @@ export function createIngress({ haproxy, files, routes, certificate, delay, rand
           backOff.reset();
           if (!signal.aborted) await wake.promise;
         } catch (error) {
-          // Which commands had an effect is unknown: another process begins with all routes.
-          servedCertificate = "";
+          // Another process begins with all routes.
+          isCertain = false;
           log.error("routes not served", { error });
           await delay(backOff.nextMs(), signal);
         }
