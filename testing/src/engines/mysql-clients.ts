@@ -1,4 +1,5 @@
 import { connect as connectTcp } from "node:net";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import { cachingSha2Verifier } from "@holdfast/controller/services/engine/caching-sha2-verifier.ts";
 import { mysql } from "@holdfast/controller/services/engine/mysql.ts";
 import type { LogPositions } from "@holdfast/controller/services/engine/log-positions.ts";
@@ -37,14 +38,23 @@ export async function connectMysql(
   return connection;
 }
 
+/** Creates the table of entries. The engine may end a deadlock of two sessions that create it at the same time. */
+async function createTable(client: Connection): Promise<void> {
+  try {
+    await client.query("CREATE TABLE IF NOT EXISTS kv (k VARCHAR(100) PRIMARY KEY, value TEXT)");
+  } catch (error) {
+    if (!hasCode(error, "ER_LOCK_DEADLOCK")) throw error;
+    await createTable(client);
+  }
+}
+
 export async function mysqlClient(machine: EngineEndpoint, options: ConnectOptions): Promise<ConformanceClient> {
   const client = await connectMysql(machine, options);
   const ended = new Promise<void>((resolve) => {
     client.on("error", () => resolve());
     client.once("end", () => resolve());
   });
-  if (options.user === "app_user")
-    await client.query("CREATE TABLE IF NOT EXISTS kv (k VARCHAR(100) PRIMARY KEY, value TEXT)");
+  if (options.user === "app_user") await createTable(client);
   return {
     async write(key, value) {
       await client.query("INSERT INTO kv VALUES (?, ?) ON DUPLICATE KEY UPDATE value = VALUES(value)", [key, value]);

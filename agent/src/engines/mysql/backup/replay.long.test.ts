@@ -212,6 +212,10 @@ describe.skipIf(skip !== undefined)("the log of MySQL", () => {
     try {
       expect(await textsIn(copy)).toEqual(texts);
       expect((await query(copy, "SELECT * FROM loose", "of the copy"))[0]).toHaveProperty("b");
+      // Neither the table nor the dictionary assigns an id again.
+      await query(copy, "INSERT INTO entries (text) VALUES ('of the copy')", "of the copy");
+      expect(await textsIn(copy)).toEqual([...texts, "of the copy"]);
+      await query(copy, "CREATE VIEW of_the_copy AS SELECT text FROM entries", "of the copy");
     } finally {
       await copy.remove();
     }

@@ -75,6 +75,8 @@ function optionsOf(directory: string, isTolerant: boolean): string[] {
     `--replica-skip-errors=${skippedErrors.join(",")}`,
     `--replicate-ignore-table=${archiveTable}`,
     "--innodb-strict-mode=OFF",
+    // A replay that is interrupted begins again.
+    "--innodb-flush-log-at-trx-commit=0",
   ];
 }
 
@@ -96,8 +98,18 @@ async function apply(
     onProgress(String(row?.get("executed")).replaceAll(/\s/g, ""));
     if (String(row?.get("late")) === "0") break;
     const [status] = await session.rows("SHOW REPLICA STATUS");
-    if (String(status?.get("Replica_SQL_Running")) !== "Yes") throw new Error(String(status?.get("Last_SQL_Error")));
+    if (String(status?.get("Replica_SQL_Running")) !== "Yes")
+      throw new Error((await workerError(session)) ?? String(status?.get("Last_SQL_Error")));
   }
   await session.run("STOP REPLICA");
   await session.run("RESET REPLICA ALL");
+}
+
+/** The error of the worker that stopped the others, of which the status of the replica has no text. */
+async function workerError(session: ByteSession): Promise<string | undefined> {
+  const [row] = await session.rows(
+    `SELECT LAST_ERROR_MESSAGE AS message FROM performance_schema.replication_applier_status_by_worker
+     WHERE LAST_ERROR_NUMBER <> 0 ORDER BY LAST_ERROR_TIMESTAMP LIMIT 1`,
+  );
+  return row && String(row.get("message"));
 }

@@ -46,9 +46,11 @@ interface Loading {
   readonly counts: Map<number, number>;
 }
 
+const enableRedoLog = "ALTER INSTANCE ENABLE INNODB REDO_LOG";
+
 /**
  * Loads a dump into new data. A private server runs from the first stream, which has the definitions, until `finish`;
- * its redo log is off, so an interrupted restore begins again with an empty disk.
+ * its redo log is off while it loads rows. An interrupted restore begins again with an empty disk.
  */
 export function createRestore(deps: EngineDeps): RestoreFacet {
   let loading: Loading | undefined;
@@ -151,7 +153,7 @@ async function complete(
     for (const { name, host } of await memberAccounts(session))
       await session.run(byteText(`DROP USER ${literal(name)}@${literal(host)}`));
     await session.run("RESET BINARY LOGS AND GTIDS");
-    await session.run("ALTER INSTANCE ENABLE INNODB REDO_LOG");
+    await session.run(enableRedoLog);
   });
   const restored = contents.tables.map(({ database, name }, index): RestoredTable => {
     const rows = isReplayed ? {} : { rows: counts.get(index) ?? 0 };
@@ -191,6 +193,9 @@ async function replayed(
   const { log } = plan;
   if (log === undefined || state.definitions.log === undefined)
     throw new TargetNotReached("The backup has no log that follows it.");
+  // A server without redo log stores the counters of AUTO_INCREMENT only now and then, those of the dictionary among
+  // them: the next server would assign ids again.
+  await within(state.server, (session) => session.run(enableRedoLog));
   await state.server.stop();
   const reachedTime = await replay(deps, instance, state.definitions, { ...plan, log }, signal);
   state.server = await startPrivateServer(deps, instance, signal);
