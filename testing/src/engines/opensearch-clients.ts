@@ -99,6 +99,13 @@ export async function opensearchConformanceClient(
     const answer = await client.send("GET", "/").catch(() => undefined);
     return answer === undefined || answer.status === 401;
   };
+  async function untilEnded(): Promise<void> {
+    try {
+      await Promise.race([client.closed, waitUntil("the engine refuses the user", isRefused, { withinMs: 30_000 })]);
+    } finally {
+      await close();
+    }
+  }
   return {
     async write(key, value) {
       await expectSuccess("PUT", `/${index}/_doc/${key}`, { value });
@@ -110,8 +117,7 @@ export async function opensearchConformanceClient(
       return (body as { _source: { value: string } })._source.value;
     },
     get ended() {
-      const refused = waitUntil("the engine refuses the user", isRefused, { withinMs: 30_000 });
-      return Promise.race([client.closed, refused.then(() => undefined)]).finally(close);
+      return untilEnded();
     },
     close,
   };

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Instance } from "../engine-driver.ts";
 import { call } from "./api.ts";
 import { engineRole, type RoleDefinition, roleNames, rolesFor } from "./roles.ts";
@@ -8,12 +9,9 @@ const rolesPath = "/_plugins/_security/api/roles";
 /** Sets the users' roles, which permit no writes while the disk is nearly full. */
 export async function convergeRoles(instance: Instance, signal: AbortSignal): Promise<void> {
   const desired = rolesFor({ writesBlocked: instance.writesBlocked === true });
-  const present = (await call(instance, { method: "GET", path: rolesPath }, signal)) as Record<
-    string,
-    RoleDefinition | undefined
-  >;
+  const present = (await call(instance, { method: "GET", path: rolesPath }, signal)) as Record<string, RoleDefinition>;
   for (const name of roleNames) {
-    if (isSame(present[engineRole(name)], desired[name])) continue;
+    if (isSame(lookUp(present, engineRole(name)), desired[name])) continue;
     const body = { ...desired[name], reserved: true };
     await call(instance, { method: "PUT", path: `${rolesPath}/${engineRole(name)}`, body }, signal);
   }

@@ -85,8 +85,12 @@ function refusalOf(status: number, text: string): OpensearchRefusal {
   const { error, message, reason } = answer as { error?: unknown; message?: unknown; reason?: unknown };
   if (typeof error === "object" && error !== null) {
     const found = error as { type?: unknown; reason?: unknown };
-    return new OpensearchRefusal(status, String(found.type ?? ""), String(found.reason ?? ""));
+    return new OpensearchRefusal(status, textOf(found.type), textOf(found.reason));
   }
   // The security API names the refused fields in `reason`.
-  return new OpensearchRefusal(status, "", String(message ?? reason ?? error ?? text));
+  return new OpensearchRefusal(status, "", textOf(message ?? reason ?? error ?? text));
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value ?? "");
 }

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { PutUserOptions, UsersFacet } from "../contents-facets.ts";
 import type { Instance } from "../engine-driver.ts";
@@ -65,7 +66,7 @@ async function stateOf(instance: Instance, username: string, verifier: string, s
 async function find(instance: Instance, username: string, signal: AbortSignal): Promise<StoredUser | undefined> {
   try {
     const answer = await call(instance, { method: "GET", path: pathOf(username) }, signal);
-    return (answer as Record<string, StoredUser>)[username];
+    return lookUp(answer as Record<string, StoredUser>, username);
   } catch (error) {
     if (error instanceof OpensearchRefusal && error.status === 404) return undefined;
     throw error;
