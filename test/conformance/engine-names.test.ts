@@ -11,6 +11,7 @@ const registries = [
   "agent/src/engines/drivers.ts",
   "common/src/engine-catalog/engine-catalog.ts",
   "controller/src/insight/query-console/engines.ts",
+  "controller/src/insight/query-stats/redactions.ts",
   "controller/src/services/engine/engines.ts",
   "image/src/catalog.ts",
   "cli/src/clients/engines.ts",

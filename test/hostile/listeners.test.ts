@@ -27,6 +27,7 @@ const listeners: Readonly<Record<string, string>> = {
   "https/src/public-port.ts":               "test/hostile/api-inherited-names.long.test.ts",
   "https/src/server.ts":                    "test/hostile/api-inherited-names.long.test.ts",
   "inference/src/main.ts":                  "inference/src/http/handler.test.ts",
+  "ingress/src/login-server.ts":            "ingress/src/login-server.test.ts",
   "issuer/src/issuer-server.ts":            "test/hostile/issuer-inherited-names.test.ts",
   "issuer/src/main.ts":                     "test/hostile/listeners.test.ts",
   "local/src/acme/obtain.ts":               "local/src/acme/obtain.test.ts",

@@ -1,47 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { runningMachine } from "@holdfast/testing/machines/machine-object.ts";
+import { testHostedApp } from "@holdfast/testing/controller/hosted-app.ts";
 import { expect, test } from "vitest";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { appWorkload } from "./app-workload.ts";
 import type { DeploymentObject } from "./deployment.ts";
-import type { HostedApp } from "./hosted-app.ts";
 
 const organizationId = "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90";
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
 const delivery = { generation: 1, releaseIds: ["d"], servingReleaseId: "d" };
-const app: HostedApp = {
-  metadata: newMetadata("shop", 1, { name: "shop", organizationId }),
-  spec: {
-    homeUrl: null,
-    attachments: [],
-    domains: [],
-    hosting: {
-      zone: "z",
-      planName: "p",
-      storageSizeGb: 10,
-      storageTier: "t",
-      replicas: 1,
-      deploymentId: "d",
-      deploymentNumber: 1,
-    },
-  },
-  status: {
-    hosting: {
-      state: "Running",
-      since: 1,
-      operationId: null,
-      nodeIds: ["m"],
-      readyIds: [],
-      isPublished: true,
-      servingId: null,
-      failedId: null,
-      delivery,
-      error: null,
-      unhealthySince: null,
-    },
-  },
-};
+const app = testHostedApp({ delivery });
 
 function variablesWith(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const deployment: DeploymentObject = {

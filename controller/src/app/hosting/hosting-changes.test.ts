@@ -1,42 +1,10 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { newMetadata } from "#kernel/store/resource.ts";
+import { testHostedApp } from "@holdfast/testing/controller/hosted-app.ts";
 import { expect, test } from "vitest";
-import type { HostedApp } from "./hosted-app.ts";
 import { scaled, started, stopped } from "./hosting-changes.ts";
 
 const asOf = { operationId: "op", now: 9 };
-const running: HostedApp = {
-  metadata: newMetadata("a", 1, { name: "shop", organizationId: "o" }),
-  spec: {
-    homeUrl: null,
-    attachments: [],
-    domains: [],
-    hosting: {
-      zone: "z",
-      planName: "tier-1",
-      storageSizeGb: 10,
-      storageTier: "standard",
-      replicas: 1,
-      deploymentId: "d",
-      deploymentNumber: 1,
-    },
-  },
-  status: {
-    hosting: {
-      state: "Running",
-      since: 1,
-      operationId: null,
-      nodeIds: ["n"],
-      readyIds: ["n"],
-      isPublished: true,
-      servingId: "d",
-      failedId: null,
-      delivery: null,
-      error: null,
-      unhealthySince: null,
-    },
-  },
-};
+const running = testHostedApp({ nodeIds: ["n"], readyIds: ["n"], servingId: "d" });
 
 const keyOf = (run: () => unknown) => {
   try {

@@ -1,44 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { HostedAppAuth } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { testHostedApp } from "@holdfast/testing/controller/hosted-app.ts";
 import { expect, test } from "vitest";
 import { createSealer } from "#kernel/secrets/sealer.ts";
-import { newMetadata } from "#kernel/store/resource.ts";
-import type { HostedApp } from "./hosted-app.ts";
 import { loginPasswordOf, routeLoginOf, withLoginForm } from "./login-form.ts";
 
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
-const app: HostedApp = {
-  metadata: newMetadata("shop", 1, { name: "shop", organizationId: "o" }),
-  spec: {
-    homeUrl: null,
-    attachments: [],
-    domains: [],
-    hosting: {
-      zone: "z",
-      planName: "p",
-      storageSizeGb: 10,
-      storageTier: "t",
-      replicas: 1,
-      deploymentId: "d",
-      deploymentNumber: 1,
-    },
-  },
-  status: {
-    hosting: {
-      state: "Running",
-      since: 1,
-      operationId: null,
-      nodeIds: [],
-      readyIds: [],
-      isPublished: true,
-      servingId: null,
-      failedId: null,
-      delivery: null,
-      error: null,
-      unhealthySince: null,
-    },
-  },
-};
+const app = testHostedApp();
 const { NONE, LOGIN_FORM } = HostedAppAuth;
 
 test("a form keeps its password while it is on, and has another one and another key when it is turned on again", () => {
