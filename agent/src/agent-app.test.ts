@@ -100,7 +100,7 @@ describe.skipIf(skipped !== undefined)("an app", () => {
     [
       "r-port",
       { healthCheckPath: "", port: 8_081 },
-      "The release is not ready after 2 seconds: The port does not respond.",
+      "The release is not ready after 2 seconds: No program responds on port 8081 at 0.0.0.0 (one that listens at 127.0.0.1 alone is not reached).",
     ],
     [
       "r-none",

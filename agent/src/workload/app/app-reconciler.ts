@@ -104,10 +104,12 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     const { startedAt = 0 } = containers.status(name) ?? {};
     const deadline = startedAt + release.startTimeoutSeconds * 1_000;
     for (;;) {
-      const reason = await probeReadiness(
-        { ...slotAddress(network.address, name), path: release.healthCheckPath },
-        signal,
-      );
+      const target = {
+        ...slotAddress(network.address, name),
+        path: release.healthCheckPath,
+        programPort: release.port,
+      };
+      const reason = await probeReadiness(target, signal);
       signal.throwIfAborted();
       if (!containers.isRunning(name)) throw new Error(`The program ended before it was ready${endOf(name)}.`);
       if (reason === undefined) break;

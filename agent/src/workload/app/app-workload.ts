@@ -103,7 +103,8 @@ export function createAppWorkload({ directories, keeper, report, clock, log }: W
       const serving = reconciler.serving();
       if (status.state !== "running" || serving === undefined) continue;
       if (disk !== undefined) status.setCheck(storageCheck(disk));
-      const reason = await probeLiveness({ ...serving, path: serving.release.healthCheckPath }, signal);
+      const { healthCheckPath, port } = serving.release;
+      const reason = await probeLiveness({ ...serving, path: healthCheckPath, programPort: port }, signal);
       // The state may have changed during the probe.
       if (signal.aborted || status.state !== "running") continue;
       status.setCheck({

@@ -6,6 +6,8 @@ export interface ProbeTarget {
   readonly address: string;
   readonly port: number;
   readonly path: string;
+  /** Port on which the program has to listen in its container, at an address that is not loopback. */
+  readonly programPort: number;
 }
 
 const timeoutMs = 5_000;
@@ -13,7 +15,8 @@ const timeoutMs = 5_000;
 const firstByteMs = 2_000;
 /** Time that a connection stays open when a program has accepted it, on a machine that is not busy. */
 const openMs = 150;
-const silent = "The port does not respond.";
+const silence = ({ programPort }: ProbeTarget) =>
+  `No program responds on port ${programPort} at 0.0.0.0 (one that listens at 127.0.0.1 alone is not reached).`;
 const greeting =
   "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nUser-Agent: holdfast-health-check\r\nConnection: close\r\n\r\n";
 
@@ -26,7 +29,7 @@ const greeting =
 export function probeReadiness(target: ProbeTarget, signal: AbortSignal): Promise<string | undefined> {
   if (target.path !== "") return probePath(target, withTimeout(signal));
   return probePort(target, signal, (socket, end) => {
-    const timer = setTimeout(end, firstByteMs, silent);
+    const timer = setTimeout(end, firstByteMs, silence(target));
     socket.write(greeting);
     return timer;
   });
@@ -49,12 +52,12 @@ type End = (reason: string | undefined) => void;
 
 /** Connects, and ends with the first byte, the end of the connection, or the timer of the opened connection. */
 function probePort(
-  { address, port }: ProbeTarget,
+  target: ProbeTarget,
   signal: AbortSignal,
   opened: (socket: Socket, end: End) => NodeJS.Timeout,
 ): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const socket = connect({ host: address, port, signal: withTimeout(signal) });
+  const socket = connect({ host: target.address, port: target.port, signal: withTimeout(signal) });
   let timer: NodeJS.Timeout | undefined;
   const end: End = (reason) => {
     clearTimeout(timer);
@@ -65,12 +68,13 @@ function probePort(
     timer = opened(socket, end);
   });
   socket.once("data", () => end(undefined));
-  socket.once("error", () => end(silent));
-  socket.once("close", () => end(silent));
+  socket.once("error", () => end(silence(target)));
+  socket.once("close", () => end(silence(target)));
   return promise;
 }
 
-function probePath({ address, port, path }: ProbeTarget, signal: AbortSignal): Promise<string | undefined> {
+function probePath(target: ProbeTarget, signal: AbortSignal): Promise<string | undefined> {
+  const { address, port, path } = target;
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const headers = { host: "localhost", "user-agent": "holdfast-health-check", connection: "close" };
   const probe = request({ host: address, port, path, headers, signal }, (response) => {
@@ -78,7 +82,7 @@ function probePath({ address, port, path }: ProbeTarget, signal: AbortSignal): P
     response.destroy();
     resolve(statusCode >= 200 && statusCode < 400 ? undefined : `${path} responds with the status ${statusCode}.`);
   });
-  probe.once("error", () => resolve(`${path} does not respond.`));
+  probe.once("error", () => resolve(`${path} does not respond. ${silence(target)}`));
   probe.end();
   return promise;
 }
