@@ -53,7 +53,11 @@ export async function runSuites(suites, node, env, { root = checkout, isQuaranti
   // A short name, because of socket paths; users of machines pass through it.
   const temporary = mkdtempSync(join(tmpdir(), "hf-"));
   chmodSync(temporary, 0o1777);
-  const options = { node, env: { ...env, HOLDFAST_TEST_LOGS: logs, TMPDIR: temporary }, root };
+  const options = {
+    node,
+    env: { ...env, HOLDFAST_TEST_LOGS: logs, HOLDFAST_TEST_ROOT: root, TMPDIR: temporary },
+    root,
+  };
   const runs = new Map();
   const failures = [];
   const skipped = new Map();

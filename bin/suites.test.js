@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -7,13 +7,19 @@ import { oneLine, runSuites, skippedFaults } from "./suites.js";
 
 /** Test files, run by the real vitest; each records that it ran in a file beside it. */
 const planted = {
-  "green.test.js": `test("holds", () => {}); test["skip"]("does not run", () => {});`,
+  "green.test.js": `
+    test("holds", () => {});
+    test["skip"]("does not run", () => {});
+    afterAll(() => saveLogs(import.meta.dirname + "/installation"));`,
   "flaky.test.js": `
     describe("a group", () => {
       test("holds from the second time on", () => expect(runs()).toBeGreaterThan(1));
       test("holds always", () => {});
     });`,
-  "red.test.js": `test("never holds", () => expect(1).toBe(2)); test("holds", () => {});`,
+  "red.test.js": `
+    test("never holds", () => expect(1).toBe(2));
+    test("holds", () => {});
+    afterAll(() => saveLogs(import.meta.dirname + "/installation"));`,
   "hook.test.js": `beforeAll(() => { if (runs() < 3) throw new Error("not yet"); }); test("has a hook", () => {});`,
   "stray.test.js": `
     test("leaves a rejection behind", async () => {
@@ -31,7 +37,8 @@ const planted = {
 
 const preamble = (name) => `
 import { appendFileSync, readFileSync } from "node:fs";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { saveLogs } from "${checkout}/testing/src/platform/platform-logs.ts";
 import { reportSkipped } from "${checkout}/testing/src/platform/test-reports.ts";
 appendFileSync(import.meta.dirname + "/${name}.runs", "x");
 const runs = () => readFileSync(import.meta.dirname + "/${name}.runs", "utf8").length;
@@ -49,12 +56,18 @@ beforeAll(async () => {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, preamble(name) + text);
   }
+  const log = join(root, "planted", "installation", "log", "controller.log");
+  mkdirSync(dirname(log), { recursive: true });
+  writeFileSync(log, "a line\n");
   const isQuarantined = (path, name) => path === "planted/known.test.js" && name === "is known to fail";
   const env = { ...process.env, VITEST: undefined, VITEST_WORKER_ID: undefined, VITEST_POOL_ID: undefined };
   const suites = [{ name: "planted", files: Object.keys(planted).map((name) => `planted/${name}`), workers: 2 }];
   answer = await runSuites(suites, process.execPath, env, { root, isQuarantined });
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+afterAll(() => {
+  rmSync(root, { recursive: true, force: true });
+  rmSync(answer.logs, { recursive: true, force: true });
+});
 
 const about = (lines, file) => lines.filter((line) => line.startsWith(`planted/${file}.test.js`));
 
@@ -62,6 +75,12 @@ test("a test that fails three times is red, and printed in full", () => {
   expect(about(answer.failures, "red")).toEqual([expect.stringMatching(/^planted\/red\.test\.js > never holds\n/)]);
   expect(about(answer.failures, "red")[0]).toContain("expected 1 to be 2");
   expect(answer.failures).toHaveLength(1);
+});
+
+test("the logs of an installation of a red file are kept, and those of green files are not", () => {
+  expect(readdirSync(answer.logs)).toEqual(["planted_red.test.js"]);
+  const copy = join(answer.logs, "planted_red.test.js", "installation", "log_controller.log");
+  expect(readFileSync(copy, "utf8")).toBe("a line\n");
 });
 
 test("a file that is green when it runs alone counts as passed, and is reported as flaky", () => {

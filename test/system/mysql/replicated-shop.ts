@@ -72,7 +72,9 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
   };
   const engineOf = (nodeId: string) => platform.processes().machines.find(({ id }) => id === nodeId)?.engine ?? 0;
   const follows = (nodeId: string) =>
-    waitUntil("the node follows", async () => (await statusOf(nodeId)).sync_state === "streaming");
+    waitUntil("the node follows", async () => (await statusOf(nodeId)).sync_state === "streaming", {
+      describe: async () => `${JSON.stringify(await statusOf(nodeId))}\n${await services.describe(shop.service.id)}`,
+    });
   /** Writes through the service's name continue. */
   const writesContinue = async () => {
     const before = numbers.length;

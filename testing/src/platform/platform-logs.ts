@@ -32,17 +32,16 @@ export function lastLogLines(directory: string, count: number, about = ""): stri
 const maxLogBytes = 2 << 20;
 
 /**
- * Copies the ends of an installation's logs to the directory in which `npm test` stores logs of failed files; does
- * nothing in other runs.
+ * Copies the ends of an installation's logs to the directory in which `npm test` stores logs of failed files, in a
+ * folder named after the file's path below the root of the run; does nothing in other runs.
  */
 export function saveLogs(directory: string): void {
-  const logsDirectory = process.env["HOLDFAST_TEST_LOGS"];
+  const { HOLDFAST_TEST_LOGS: logsDirectory, HOLDFAST_TEST_ROOT: root } = process.env;
   // Benches have no test.
-  if (logsDirectory === undefined) return;
+  if (logsDirectory === undefined || root === undefined) return;
   const { testPath } = expect.getState();
   if (testPath === undefined) return;
-  const path = relative(join(import.meta.dirname, "..", "..", "..", "test"), testPath);
-  const into = join(logsDirectory, path.replaceAll("/", "_"), basename(directory));
+  const into = join(logsDirectory, relative(root, testPath).replaceAll("/", "_"), basename(directory));
   const files = logFiles(directory);
   for (const file of files) {
     mkdirSync(into, { recursive: true });
