@@ -22,6 +22,8 @@ let accesses: Map<string, Access>;
 let isDown: boolean;
 /** Start of the engine's process; undefined if there is none. */
 let started: string | undefined;
+/** The engine follows a primary. */
+let isReplica: boolean;
 let server: OpMsgServer;
 let engines: Server[];
 let received: string[];
@@ -64,6 +66,7 @@ async function startEngine(name: Access): Promise<string> {
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "opmsg-"));
   [engines, received, engineConnections, isDown, started] = [[], [], new Set(), false, "first"];
+  isReplica = false;
   accesses = new Map<string, Access>([
     ["writer", "readwrite"],
     ["reader", "readonly"],
@@ -76,7 +79,7 @@ beforeEach(async () => {
       of: async (users) => {
         if (isDown) throw new Error("the engine is down");
         if (started === undefined) return undefined;
-        return { started, users: new Map([...accesses].filter(([user]) => users.includes(user))) };
+        return { started, isReplica, users: new Map([...accesses].filter(([user]) => users.includes(user))) };
       },
     },
     connectionsMax: 3,
@@ -228,6 +231,22 @@ test.each([
   expect(await later.send(opMsg(saslStart("writer")))).toMatchObject(now === undefined ? { code: 6 } : { ok: 1 });
   await server.endChanged();
   expect(await later.send(opMsg({ ping: 1 }))).toMatchObject({ ok: 1 });
+});
+
+test("a replica refuses writes, and its connections end when it is promoted", async () => {
+  isReplica = true;
+  const writer = await client();
+  await writer.send(opMsg(saslStart("writer")));
+  expect(await writer.send(opMsg({ insert: "c", $db: "d" }))).toMatchObject({ ok: 0, code: 10_107 });
+  expect(await writer.send(opMsg({ count: "c" }))).toMatchObject({ by: "readwrite" });
+  await server.endChanged();
+  expect(await writer.send(opMsg({ ping: 1 }))).toMatchObject({ ok: 1 });
+  isReplica = false;
+  await server.endChanged();
+  expect(await writer.next()).toBeUndefined();
+  const later = await client();
+  await later.send(opMsg(saslStart("writer")));
+  expect(await later.send(opMsg({ insert: "c", $db: "d" }))).toMatchObject({ by: "readwrite" });
 });
 
 test.each([

@@ -6,7 +6,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Access } from "./commands.ts";
 import { messageBytesMax } from "./protocol/message.ts";
 import type { Accesses, EngineAccesses } from "./session/accesses.ts";
-import { type Connection, serveConnection } from "./session/connection.ts";
+import { type Connection, type SignedIn, serveConnection } from "./session/connection.ts";
 
 export interface OpMsgServerOptions {
   /** Path of the Unix socket, which replaces that of a former process. */
@@ -35,7 +35,8 @@ export interface OpMsgServer {
   /**
    * Ends the connections of users whose access changed since their sign-in, or who may not sign in any more, and all
    * connections that signed in before the engine's process ended: it may be the former primary, and drivers find the
-   * new one only by a new connection. Rejects if the engine does not respond in time.
+   * new one only by a new connection. Those of a replica that was promoted end too, since they may not write.
+   * Rejects if the engine does not respond in time.
    */
   endChanged(): Promise<void>;
   close(): Promise<void>;
@@ -95,11 +96,9 @@ export async function startOpMsgServer(options: OpMsgServerOptions): Promise<OpM
   };
 }
 
-function isCurrent(
-  { user, access, engineStarted }: NonNullable<Connection["signedIn"]>,
-  now: EngineAccesses | undefined,
-): boolean {
-  return now !== undefined && now.started === engineStarted && now.users.get(user) === access;
+function isCurrent({ user, access, engineStarted, isReplica }: SignedIn, now: EngineAccesses | undefined): boolean {
+  if (now === undefined || now.started !== engineStarted || now.isReplica !== isReplica) return false;
+  return now.users.get(user) === access;
 }
 
 async function listenOn(server: ReturnType<typeof createServer>, path: string): Promise<void> {

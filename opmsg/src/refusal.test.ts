@@ -7,7 +7,9 @@ import { readRequest } from "./protocol/request.ts";
 import { refusalOf } from "./refusal.ts";
 import { signInOf } from "./session/user-name.ts";
 
-const codeOf = (command: Document, access: Access | undefined) => refusalOf(readRequest(opMsg(command)), access)?.code;
+const codeOf = (command: Document, access: Access | undefined, isReplica = false) =>
+  refusalOf(readRequest(opMsg(command)), access && { access, isReplica })?.code;
+const reader = { access: "readonly", isReplica: false } as const;
 const pipeline = (stage: Document) => ({ aggregate: "c", pipeline: [{ $match: {} }, stage], cursor: {} });
 const [unauthorized, notFound, illegal] = [13, 59, 20];
 
@@ -61,12 +63,26 @@ test("no other field of a command lets it pass: a reader neither writes nor mana
   );
 });
 
+test("a write at a replica has the code by which drivers look for the primary, and a read is forwarded", () => {
+  const writes = [
+    { insert: "c", documents: [{}] },
+    { findAndModify: "c" },
+    { createIndexes: "c" },
+    pipeline({ $out: "d" }),
+    { explain: pipeline({ $merge: { into: "d" } }) },
+  ];
+  expect(writes.map((write) => codeOf(write, "readwrite", true))).toEqual(writes.map(() => 10_107));
+  expect(writes.map((write) => codeOf(write, "readonly", true))).toEqual(writes.map(() => unauthorized));
+  for (const read of [{ find: "c" }, { hello: 1 }, pipeline({ $sort: { a: 1 } })])
+    expect(codeOf(read, "readwrite", true)).toBeUndefined();
+});
+
 test("a document sequence that the command does not have ends the connection", () => {
   const message = (command: string, identifier: string) =>
     readRequest(opMsg({ [command]: "c" }, { sequences: [{ identifier, documents: [{ $out: "d" }] }] }));
-  expect(() => refusalOf(message("aggregate", "pipeline"), "readonly")).toThrow(/no such document sequence/);
+  expect(() => refusalOf(message("aggregate", "pipeline"), reader)).toThrow(/no such document sequence/);
   expect(() => refusalOf(message("hello", "documents"), undefined)).toThrow(/no such document sequence/);
-  expect(refusalOf(message("insert", "documents"), "readwrite")).toBeUndefined();
+  expect(refusalOf(message("insert", "documents"), { ...reader, access: "readwrite" })).toBeUndefined();
 });
 
 const userOf = (command: Document) => signInOf(readRequest(opMsg(command)));

@@ -15,18 +15,21 @@ const writingStages = ["$merge", "$out"];
 /**
  * The error for a command that is not forwarded; undefined if it is. The engine behind the front end authorizes
  * nothing, and would do a part of some commands, so a command is forwarded only if the tables have it.
- * `access`: that of the user who began to sign in; undefined before.
+ * `user`: the one who began to sign in; undefined before.
  */
-export function refusalOf(request: Request, access: Access | undefined): CommandError | undefined {
+export function refusalOf(
+  request: Request,
+  user: { readonly access: Access; readonly isReplica: boolean } | undefined,
+): CommandError | undefined {
   const { command, fields, sequences } = request;
   if (sequences.some((identifier) => identifier !== sequenceOf.get(command)))
     throw new ProtocolError(`the command ${command} has no such document sequence`);
   const commandClass = classOf(command);
   // The engine keeps a session for half an hour.
-  if (access === undefined && fieldsNamed(fields, "lsid").length > 0)
+  if (user === undefined && fieldsNamed(fields, "lsid").length > 0)
     return unauthorized("there are no users authenticated");
   if (commandClass === "anonymous") return undefined;
-  if (access === undefined) return unauthorized(`Command ${command} requires authentication`);
+  if (user === undefined) return unauthorized(`Command ${command} requires authentication`);
   if (commandClass === undefined)
     return { code: 59, codeName: "CommandNotFound", message: `no such command: '${command.slice(0, 100)}'` };
   if (commandClass === "users")
@@ -44,9 +47,11 @@ export function refusalOf(request: Request, access: Access | undefined): Command
       codeName: "Location40573",
       message: "The $changeStream stage is only supported on replica sets",
     };
-  if (access === "readonly" && (commandClass === "writing" || stages.some((stage) => writingStages.includes(stage))))
+  if (commandClass !== "writing" && !stages.some((stage) => writingStages.includes(stage))) return undefined;
+  if (user.access === "readonly")
     return unauthorized(`not authorized to execute command ${command}: the user may only read`);
-  return undefined;
+  // Drivers that get this code close their connections and look the primary up again.
+  return user.isReplica ? { code: 10_107, codeName: "NotWritablePrimary", message: "not primary" } : undefined;
 }
 
 function illegalOperation(message: string): CommandError {

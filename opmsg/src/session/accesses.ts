@@ -11,6 +11,8 @@ export interface Accesses {
 export interface EngineAccesses {
   /** Time at which the engine's process started, which identifies it. */
   readonly started: string;
+  /** True if the engine follows a primary, and so accepts no writes. */
+  readonly isReplica: boolean;
   /** Users without an entry may not sign in. */
   readonly users: ReadonlyMap<string, Access>;
 }
@@ -28,8 +30,9 @@ export interface AccessesOptions {
 
 const timeoutMs = 5_000;
 
-/** One row at least, with the time of the start. */
-const membersSql = `SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())::text AS started, found.*
+/** One row at least, with the time of the start and the role. */
+const membersSql = `SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())::text AS started,
+    pg_catalog.pg_is_in_recovery() AS replica, found.*
   FROM (SELECT) one LEFT JOIN (
     SELECT u.rolname AS user, bool_or(g.rolname = ANY ($2::text[])) AS writes
     FROM pg_catalog.pg_roles u
@@ -41,6 +44,7 @@ const membersSql = `SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_tim
 
 interface MemberRow {
   readonly started: string;
+  readonly replica: boolean;
   readonly user: string | null;
   readonly writes: boolean;
 }
@@ -71,7 +75,8 @@ export function createAccesses(options: AccessesOptions): Accesses {
         const members = rows.flatMap(({ user, writes }) =>
           user === null ? [] : [[user, writes ? "readwrite" : "readonly"] as const],
         );
-        return { started: rows[0]?.started ?? "", users: new Map(members) };
+        const [{ started, replica } = { started: "", replica: false }] = rows;
+        return { started, isReplica: replica, users: new Map(members) };
       } catch (error) {
         if (error instanceof Error && "code" in error && downCodes.includes(String(error.code))) return undefined;
         throw error;

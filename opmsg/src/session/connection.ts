@@ -26,10 +26,18 @@ export interface ConnectionDeps {
   onCommand(): void;
 }
 
+/** A user with the access that it had at its sign-in, and the engine as it was then. */
+export interface SignedIn {
+  readonly user: string;
+  readonly access: Access;
+  readonly engineStarted: string;
+  readonly isReplica: boolean;
+}
+
 /** A client's connection. */
 export interface Connection {
-  /** The user who began to sign in last, with the access that the user had then, in the engine that ran then. */
-  readonly signedIn: { readonly user: string; readonly access: Access; readonly engineStarted: string } | undefined;
+  /** The user who began to sign in last. */
+  readonly signedIn: SignedIn | undefined;
   /** Resolves when the connection has ended. Rejects for a fault of the front end or the engine. */
   readonly ended: Promise<void>;
 }
@@ -82,7 +90,7 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
 
   async function handle(message: Buffer): Promise<void> {
     const request = readRequest(message);
-    const refusal = (await signIn(request)) ?? refusalOf(request, signedIn?.access);
+    const refusal = (await signIn(request)) ?? refusalOf(request, signedIn);
     if (refusal !== undefined) {
       if (!request.isUnacknowledged) await write(writeRefusal(request, refusal));
       return;
@@ -112,7 +120,7 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
       backend?.end();
       backend = undefined;
     }
-    signedIn = { user: signIn.user, access, engineStarted: found.started };
+    signedIn = { user: signIn.user, access, engineStarted: found.started, isReplica: found.isReplica };
     return undefined;
   }
 
