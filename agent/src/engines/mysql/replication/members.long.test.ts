@@ -252,6 +252,19 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     expect(await rowsOf(second)).toContain(300_000);
   }, 60_000);
 
+  it("a promotion that was interrupted is completed", async () => {
+    await withSession(first.instance, first.signal, async (session) => {
+      await session.rows("SET GLOBAL read_only = ON");
+      await session.rows("SET GLOBAL event_scheduler = OFF");
+    });
+    await expect(ask(first, "INSERT INTO t VALUES (350000)")).rejects.toThrow("read-only");
+    await ready(first);
+    await ask(first, "INSERT INTO t VALUES (350000)");
+    expect(await eventsOf(first)).toMatchObject({ scheduler: "ON" });
+    await untilFollows(second, first);
+    expect(await rowsOf(second)).toContain(350_000);
+  }, 60_000);
+
   it("a replica with an errant transaction copies its data again", async () => {
     await withSession(second.instance, second.signal, async (session) => {
       await session.rows("STOP REPLICA");

@@ -3,25 +3,18 @@ import type { Member } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { effectiveParameters } from "../../effective-parameters.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
-import { membersOf, otherMembers, roleOf } from "../../members.ts";
+import { otherMembers, roleOf } from "../../members.ts";
 import type { ReplicationFacet } from "../../replication-facet.ts";
 import { applyAllowLists } from "../../front/front-commands.ts";
 import { peersFrontOf } from "../front.ts";
-import { replicaUser, syncUser } from "../layout.ts";
 import { probeSql } from "../probe.ts";
-import { killAll } from "../end-sessions.ts";
-import {
-  accountChanges,
-  createMemberAccounts,
-  dropAccounts,
-  type StoredAccount,
-  storedMemberAccounts,
-} from "../platform-accounts.ts";
-import { account, codeOf, literal, type Session, withNamedLock, withSession } from "../session.ts";
+import { accountChanges } from "../platform-accounts.ts";
+import { codeOf, literal, type Session, withNamedLock, withSession } from "../session.ts";
 import { endUserSessions } from "../user-sessions.ts";
 import { follow, replicationLock } from "./follow.ts";
 import { copy, dataRole, rewind, saveStopPosition, shutdownPosition, stopFollowing } from "./follower-files.ts";
-import { openPeerSession, peerPassword, plugins, waitsForReplica } from "./peer-port.ts";
+import { openPeerSession, plugins, waitsForReplica } from "./peer-port.ts";
+import { admitSyncReplicas, createReplicaUser, dropSyncUsersOfOthers } from "./replica-accounts.ts";
 import { isReplica, readSource, status } from "./status.ts";
 
 /**
@@ -110,55 +103,6 @@ async function installPlugins(session: Session): Promise<void> {
     if (!loaded.has(name)) await session.rows(`INSTALL PLUGIN ${name} SONAME ${literal(library)}`);
 }
 
-/** Creates the account of replicas. They get it with the data, so it exists before the first replica. */
-async function createReplicaUser(instance: Instance, session: Session): Promise<void> {
-  const found = (await storedMemberAccounts(session)).filter(({ name }) => name === replicaUser);
-  if (found.length === 1 && found.every(({ isOwn, isLocked }) => isOwn && !isLocked)) return;
-  await createMemberAccounts(session, [{ name: replicaUser, password: peerPassword(instance), isLocked: false }]);
-}
-
-/**
- * Creates an account for each member and unlocks the accounts of the synchronous replicas, which alone may acknowledge
- * commits. The accounts are not replicated. Every member has one, so that no user can create an account of that name,
- * which would be replicated to members that have their own.
- */
-async function admitSyncReplicas(
-  instance: Instance,
-  session: Session,
-  { replace } = { replace: false },
-): Promise<void> {
-  const stored = await storedMemberAccounts(session);
-  const missing = [];
-  for (const { number } of membersOf(instance.spec)) {
-    const name = syncUser(number);
-    const isLocked = instance.spec.replication?.syncNumbers.includes(number) !== true;
-    const found = stored.filter((each) => each.name === name);
-    if (replace || found.length !== 1 || found.some(({ isOwn }) => !isOwn))
-      missing.push({ name, password: peerPassword(instance), isLocked });
-    else if (isLocked) await lockSyncUser(session, name);
-    else if (found.some((each) => each.isLocked)) await session.rows(`ALTER USER ${account(name)} ACCOUNT UNLOCK`);
-  }
-  for (const { name } of otherSyncUsers(instance, stored)) await lockSyncUser(session, name);
-  await createMemberAccounts(session, missing);
-}
-
-async function lockSyncUser(session: Session, name: string): Promise<void> {
-  await session.rows(`ALTER USER IF EXISTS ${account(name)} ACCOUNT LOCK`);
-  await killAll(session, "user = ?", name);
-}
-
-/** Drops accounts of former members on this primary and, by replication, on its replicas. */
-async function dropSyncUsersOfOthers(instance: Instance, session: Session): Promise<void> {
-  for (const { name } of otherSyncUsers(instance, await storedMemberAccounts(session)))
-    await dropAccounts(session, name);
-}
-
-/** Accounts of synchronous replicas whose number no member has. */
-function otherSyncUsers(instance: Instance, stored: readonly StoredAccount[]): StoredAccount[] {
-  const names = new Set([replicaUser, ...membersOf(instance.spec).map(({ number }) => syncUser(number))]);
-  return stored.filter(({ name }) => !names.has(name));
-}
-
 /** Makes commits wait for a synchronous replica without a time limit, or for no replica. */
 async function waitForReplicas(instance: Instance, session: Session): Promise<void> {
   await session.rows("SET GLOBAL rpl_semi_sync_source_timeout = 4294967295");
@@ -169,17 +113,21 @@ async function waitForReplicas(instance: Instance, session: Session): Promise<vo
 /** Time limit for a promoted replica to apply the received log, in seconds. */
 const applySeconds = 60;
 
-/** Makes a running engine accept writes; does nothing if it does. Throws while it applies received log. */
+/**
+ * Makes a running engine accept writes; does nothing if it does. Throws while it applies received log. An attempt that
+ * was interrupted is completed: the engine is no replica any more, but refuses the writes of users.
+ */
 export async function becomePrimary(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   if (instance.spec.replication === undefined) return;
   const options = { withinMs: (applySeconds + 30) * 1_000 };
   const promote = async (session: Session) => {
-    if (!(await isReplica(session))) return;
-    await applyEverything(session);
-    await installPlugins(session);
-    await waitForReplicas(instance, session);
-    await stopFollowing(deps, instance, signal);
-    await session.rows("SET GLOBAL super_read_only = OFF");
+    if (await isReplica(session)) {
+      await applyEverything(session);
+      await installPlugins(session);
+      await waitForReplicas(instance, session);
+      await stopFollowing(deps, instance, signal);
+      await session.rows("SET GLOBAL super_read_only = OFF");
+    } else if (instance.writesBlocked === true || !(await refusesWrites(session))) return;
     // Users still cannot write: only replicas that count now may acknowledge their first commit.
     await session.rows("SET SESSION sql_log_bin = 0");
     await admitSyncReplicas(instance, session, { replace: true });
@@ -189,6 +137,11 @@ export async function becomePrimary(deps: EngineDeps, instance: Instance, signal
   // The lock waits for the end of an attempt to follow that began earlier.
   const locked = () => withNamedLock(instance, replicationLock, signal, options, promote);
   await accountChanges(instance.paths.data, locked);
+}
+
+async function refusesWrites(session: Session): Promise<boolean> {
+  const [row] = await session.rows<{ refused: string }>("SELECT @@GLOBAL.read_only AS refused");
+  return Number(row?.refused) === 1;
 }
 
 async function applyEverything(session: Session): Promise<void> {
