@@ -19,8 +19,8 @@ export async function isFailoverCandidate(directory: string, service: string, pr
     const fenced = Number(instance.replication?.fencedGeneration ?? 0);
     const isCandidate = ({ failoverCandidate = Number.POSITIVE_INFINITY }: NodeSpec) => failoverCandidate <= fenced;
     const hasStandby = (spec.syncStandbys ?? []).length > 0 && spec.unconfirmedSyncGeneration === undefined;
-    // In this mode a replica is named only if commits waited for one.
-    const isNameable = spec.replicationMode !== "sync" || hasStandby;
+    // In the synchronous modes a replica is named only if commits waited for one.
+    const isNameable = (spec.replicationMode ?? "async") === "async" || hasStandby;
     return isNameable && spec.nodes.some((node) => node.id !== primary && isCandidate(node));
   } finally {
     etcd.raw.close();

@@ -375,12 +375,13 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
         const driven = ready.current();
         if (driven !== undefined) await ensureListening(driven, spec, signals);
       } catch (error) {
+        // Newer settings ended the work on these, which the engine may lack.
+        if (!signals.changed.aborted) applied.report(spec);
         // The end of the engine caused this error of a call to it.
         if (wasReady && status.reason === restartReason("engine")) throw new WorkloadEnded("engine");
         throw error;
-      } finally {
-        applied.report(spec);
       }
+      applied.report(spec);
     },
     engine: ready.current,
   };

@@ -93,8 +93,9 @@ export interface ManagedServiceSpec {
   /** Ids of the synchronous standbys: a commit is acknowledged once one of them has it. */
   readonly syncStandbys?: readonly string[];
   /**
-   * Generation of the settings under which commits wait for standbys again, until the primary has reported it; absent
-   * afterwards. Until then an acknowledged commit may exist only on the primary.
+   * Generation of the settings under which commits wait for standbys again, until the primary has reported it and a
+   * standby has everything that was committed until then; absent afterwards. Until then an acknowledged commit may
+   * exist only on the primary.
    */
   readonly unconfirmedSyncGeneration?: number | undefined;
   /** A switchover or failover in progress; absent: none. */

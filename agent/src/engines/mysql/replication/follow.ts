@@ -4,7 +4,7 @@ import { leaderOf, ownMember } from "../../members.ts";
 import { authorityFile, certificateFile, keyFile, replicaUser, syncUser } from "../layout.ts";
 import { literal, type Session, withNamedLock } from "../session.ts";
 import { stopFollowing } from "./follower-files.ts";
-import { isSyncReplica, openPeerSession, peerPassword, peerPort } from "./peer-port.ts";
+import { isSyncReplica, openPeerSession, peerPassword, peerPort, relayLogSync } from "./peer-port.ts";
 import { isReplica, readSource, type Source } from "./status.ts";
 
 /** Name of the lock of changes of the replication. */
@@ -48,6 +48,8 @@ export async function follow(deps: EngineDeps, instance: Instance, signal: Abort
     // An abandoned promotion may have enabled it.
     await session.rows("SET GLOBAL rpl_semi_sync_source_enabled = OFF");
     await session.rows(`SET GLOBAL rpl_semi_sync_replica_enabled = ${isSync ? "ON" : "OFF"}`);
+    // An acknowledged transaction is on disk, also if the member started before it became synchronous.
+    await session.rows(`SET GLOBAL sync_relay_log = ${relayLogSync(instance)}`);
     if (!isSameSource || !isBound) await session.rows(changeSql(instance, leader.address));
     const user = isSync ? syncUser(ownMember(instance)?.number ?? 0) : replicaUser;
     await session.rows(`START REPLICA USER = ${literal(user)} PASSWORD = ${literal(peerPassword(instance))}`);

@@ -47,6 +47,11 @@ export function waitsForReplica({ spec }: Pick<Instance, "spec">): boolean {
   return roleOf(spec) === "primary" && (spec.replication?.syncNumbers.length ?? 0) > 0;
 }
 
+/** Number of received transactions after which the log is synced to the disk. */
+export function relayLogSync({ spec }: Pick<Instance, "spec">): string {
+  return (spec.replication?.syncNumbers.length ?? 0) > 0 ? "1" : "10000";
+}
+
 /** Settings of a member at its start, in any role. Only `becomePrimary` lets it accept writes. */
 export function replicationSettings(instance: Instance): [string, string][] {
   const { spec } = instance;
@@ -63,13 +68,12 @@ export function replicationSettings(instance: Instance): [string, string][] {
     ["replica_net_timeout", "5"],
   ];
   if (spec.replication === undefined) return common;
-  const { syncNumbers } = spec.replication;
   return [
     ...common,
     ["read_only", "ON"],
     ["super_read_only", "ON"],
     ["event_scheduler", "OFF"],
-    ["sync_relay_log", syncNumbers.length > 0 ? "1" : "10000"],
+    ["sync_relay_log", relayLogSync(instance)],
     // On a replica it would delay the apply of received log; `becomePrimary` turns it on.
     ["rpl_semi_sync_source_enabled", "OFF"],
     // Only the controller stops the wait for a replica, by other settings.

@@ -3,7 +3,7 @@ import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { type ManagedServiceObject, type NodeSpec, withoutFailoverCandidacy } from "../../managed-service.ts";
 import type { ObservedService } from "../../reconcile/observed-service.ts";
 import { nodeEvent, serviceEvent } from "../../service-events.ts";
-import { proofIntervalMs, nextVoters, canChangeVoters } from "./replication/proven-replicas.ts";
+import { proofIntervalMs, nextVoters, canChangeVoters, unconfirmedStandbys } from "./replication/proven-replicas.ts";
 import { withoutPrimaryChange, primaryChangeVerdict } from "./primary-change.ts";
 import { follows, isPrimary } from "./primary.ts";
 import { awaitsRollout } from "../rollout-state.ts";
@@ -72,7 +72,9 @@ export const syncStandbyTimeoutMs = 3_000;
 export function memberRecheckInMs(service: ManagedServiceObject, observed: ObservedService): number | null {
   const { spec } = service;
   const { nodes } = observed;
-  const unproven = nextVoters(service, observed).map(() => proofIntervalMs);
+  const unproven = [...nextVoters(service, observed), ...unconfirmedStandbys(service, observed)].map(
+    () => proofIntervalMs,
+  );
   const delays = nodes.flatMap(({ node, disconnectedMs: awayMs }) => {
     if (awayMs === undefined) return [];
     const isCandidate = spec.nodes.some(

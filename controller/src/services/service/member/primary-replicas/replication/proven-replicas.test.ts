@@ -12,6 +12,7 @@ const positions = bytePositions(BigInt);
 const node = { ...nodeOf("b"), number: 2 };
 const reported = (more: MessageInitShape<typeof ReadReplicationResultSchema>) =>
   create(ReadReplicationResultSchema, more);
+const signal = new AbortController().signal;
 const peerOf = (number: number, state = "streaming") => ({ number, state });
 const primary = reported({ role: "primary", history: "h", peers: [peerOf(2)] });
 const replica = reported({ role: "replica", streaming: true, silentMs: 200n, history: "h" });
@@ -63,12 +64,7 @@ describe("a replica that reported that it follows", () => {
     const failureDetector = {
       leaseReport: () => ({ requestedAgoMs, grantedAgoMs: undefined, isEngineUnresponsive: false }),
     };
-    const proven = await withProvenReplicas(
-      started,
-      observed,
-      { fleet, failureDetector } as never,
-      new AbortController().signal,
-    );
+    const proven = await withProvenReplicas(started, observed, { fleet, failureDetector } as never, signal);
     const { nodes } = updateMembers(started, proven, 0).service.spec;
     return { queried, votes: nodes.map(({ failoverCandidate }) => failoverCandidate !== undefined) };
   };
@@ -83,5 +79,45 @@ describe("a replica that reported that it follows", () => {
 
   test("no replica is proven, without a query, while the primary is suspect", async () => {
     expect(await votesAfter({ a: primary, b: replica }, 5_000)).toEqual({ queried: [], votes: [false, false] });
+  });
+});
+
+describe("a standby for which commits begin to wait", () => {
+  const [first, second] = [nodeOf("a"), { ...node, failoverCandidate: 1 }];
+  const waiting = { syncStandbys: ["b"], unconfirmedSyncGeneration: 5, replicationMode: "sync" as const };
+  const service = runningService({ id: "s" }, { databaseType: "mysql", nodes: [first, second], ...waiting });
+  const started = { ...service, status: { ...service.status, primaryNodeId: "a" } };
+  const uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
+
+  /** The queried nodes in their order, and whether the standby has all commits. */
+  const confirmedBy = async (generation: bigint, own: string, primaryHas = `${uuid}:1-5`) => {
+    const queried: string[] = [];
+    const answers = { a: { ...primary, position: primaryHas }, b: { ...replica, position: own } };
+    const fleet = {
+      async run(id: "a" | "b") {
+        queried.push(id);
+        return { output: { case: "readReplication", value: answers[id] } };
+      },
+    };
+    const failureDetector = { leaseReport: () => ({ requestedAgoMs: 0, isEngineUnresponsive: false }) };
+    const observed = observedService([
+      observedNode(first, { state: "running", generation, replication: { role: "primary", fencedGeneration: 1n } }),
+      observedNode(second, { state: "running", replication: { role: "replica", state: "catchup" } }),
+    ]);
+    const { nodes } = await withProvenReplicas(started, observed, { fleet, failureDetector } as never, signal);
+    return { queried, hasAll: nodes.find((each) => each.node.id === "b")?.hasAllCommits };
+  };
+
+  test("has all commits if it has those of the primary, which is queried first", async () => {
+    expect(await confirmedBy(5n, `${uuid}:1-5`)).toEqual({ queried: ["a", "b"], hasAll: true });
+    expect(await confirmedBy(5n, `${uuid}:1-7`)).toEqual({ queried: ["a", "b"], hasAll: true });
+  });
+
+  test("lacks commits that were acknowledged before and that it has not received", async () => {
+    expect(await confirmedBy(5n, `${uuid}:1-4`)).toEqual({ queried: ["a", "b"], hasAll: undefined });
+  });
+
+  test("is not queried before the primary runs with the settings of the wait", async () => {
+    expect(await confirmedBy(4n, `${uuid}:1-5`)).toEqual({ queried: [], hasAll: undefined });
   });
 });

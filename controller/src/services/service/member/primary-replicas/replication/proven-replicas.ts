@@ -19,8 +19,9 @@ type ReplicationReport = Pick<
 export const proofIntervalMs = 2_000;
 
 /**
- * Marks the replicas that may become failover candidates and are proven to follow. A paused replica reports its state
- * from before the pause, so primary and replica are both queried: the primary must list the replica as receiving.
+ * Marks the replicas that may become failover candidates and are proven to follow, and the synchronous standbys that
+ * have all commits while the beginning of the wait for them is unconfirmed. A paused replica reports its state from
+ * before the pause, so primary and replica are both queried: the primary must list the replica as receiving.
  */
 export async function withProvenReplicas(
   service: ManagedServiceObject,
@@ -29,21 +30,51 @@ export async function withProvenReplicas(
   signal: AbortSignal,
 ): Promise<ObservedService> {
   const candidates = nextVoters(service, observed);
+  const standbys = unconfirmedStandbys(service, observed);
+  const queried = observed.nodes.filter((each) => candidates.includes(each) || standbys.includes(each));
   const { primaryNodeId } = service.status;
   // A suspect primary is not queried: it would probably not respond.
-  const leaseReport = candidates.length === 0 ? undefined : deps.failureDetector.leaseReport(primaryNodeId);
+  const leaseReport = queried.length === 0 ? undefined : deps.failureDetector.leaseReport(primaryNodeId);
   if (leaseReport === undefined || isSuspect(leaseReport)) return observed;
-  const ids = [primaryNodeId, ...candidates.map(({ node }) => node.id)];
-  const results = await Promise.all(ids.map((id) => tryReadReplication(service, id, deps, signal)));
-  const responses = new Map(ids.map((id, index) => [id, results[index]]));
+  // The primary first: under writes, a position that was read before it would lack its newest commits.
+  const primary = await tryReadReplication(service, primaryNodeId, deps, signal);
+  const results = await Promise.all(queried.map(({ node }) => tryReadReplication(service, node.id, deps, signal)));
   const positions = positionsOf(service);
-  const nodes = observed.nodes.map((each) =>
-    candidates.includes(each) &&
-    isProven(positions, each.node, responses.get(primaryNodeId), responses.get(each.node.id))
-      ? { ...each, isProven: true as const }
-      : each,
-  );
+  const nodes = observed.nodes.map((each): ObservedNode => {
+    const replica = results[queried.indexOf(each)];
+    return {
+      ...each,
+      ...(candidates.includes(each) && isProven(positions, each.node, primary, replica) && { isProven: true }),
+      ...(standbys.includes(each) && hasAllCommits(positions, primary, replica) && { hasAllCommits: true }),
+    };
+  });
   return { ...observed, nodes };
+}
+
+/**
+ * The standbys that commits wait for, while the beginning of the wait is unconfirmed and the primary runs with the
+ * settings of the wait. A standby may still lack commits that were acknowledged before.
+ */
+export function unconfirmedStandbys(
+  { spec, status }: ManagedServiceObject,
+  { nodes }: ObservedService,
+): ObservedNode[] {
+  const { unconfirmedSyncGeneration: unconfirmed, syncStandbys = [] } = spec;
+  const primary = nodes.find(({ node }) => isPrimary({ status }, node));
+  if (unconfirmed === undefined || primary?.connected !== true || !primary.isCurrent) return [];
+  const { state, generation = 0n } = primary.instance ?? {};
+  if (state !== "running" || Number(generation) < unconfirmed) return [];
+  return nodes.filter(({ node }) => syncStandbys.includes(node.id));
+}
+
+/** True if the replica has everything that the primary had committed when it was queried. */
+function hasAllCommits(
+  positions: LogPositions,
+  primary: ReplicationReport | undefined,
+  replica: ReplicationReport | undefined,
+): boolean {
+  if (primary?.role !== "primary" || replica?.role !== "replica" || replica.history !== primary.history) return false;
+  return ["same", "after"].includes(positions.compare(replica.position, primary.position));
 }
 
 /** The replicas that become failover candidates, and thus voters, once they are proven to follow. */

@@ -73,10 +73,11 @@ test.each([
 });
 
 test.each([
-  ["does not know it yet", { generation: 4n, state: "running" }, 5],
-  ["has it but does not run", { generation: 5n, state: "failed" }, 5],
-  ["runs with it", { generation: 5n, state: "running" }, undefined],
-])("a wait that began is confirmed only by a primary that has it and runs: one that %s", (_, reported, unconfirmed) => {
+  ["does not know it yet", { generation: 4n, state: "running" }, true, 5],
+  ["has it but does not run", { generation: 5n, state: "failed" }, true, 5],
+  ["runs with it, and whose standby lacks commits", { generation: 5n, state: "running" }, undefined, 5],
+  ["runs with it, and whose standby has all commits", { generation: 5n, state: "running" }, true, undefined],
+] as const)("a wait that began is confirmed only by a primary that %s", (_, reported, hasAllCommits, unconfirmed) => {
   const before = { ...service, spec: { ...service.spec, syncStandbys: [], instanceGeneration: 4 } };
   const nodes = (primary: object): ObservedNode[] => [
     {
@@ -85,7 +86,7 @@ test.each([
       connected: true,
       isCurrent: true,
     } as ObservedNode,
-    follower,
+    { ...follower, ...(hasAllCommits && { hasAllCommits }) },
   ];
   const began = withSyncStandbys(before, { nodes: nodes({ generation: 4n, state: "running" }) } as never);
   expect(began.spec).toMatchObject({ syncStandbys: ["n2"], unconfirmedSyncGeneration: 5 });

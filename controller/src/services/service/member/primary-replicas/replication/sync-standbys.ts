@@ -5,6 +5,7 @@ import type { ObservedService } from "../../../reconcile/observed-service.ts";
 import { isEstablished } from "../../members.ts";
 import { syncStandbyTimeoutMs } from "../update-members.ts";
 import { follows, isPrimary, standbysOf } from "../primary.ts";
+import { unconfirmedStandbys } from "./proven-replicas.ts";
 
 /** Replication mode of the service, `async` by default. */
 export function replicationModeOf({
@@ -49,18 +50,16 @@ export function withSyncStandbys(service: ManagedServiceObject, observed: Observ
   });
   if (desired.join() === before.join()) return withConfirmedSync(service, observed);
   const instanceGeneration = spec.instanceGeneration + 1;
-  const beginsToWait = before.length === 0 && replicationModeOf(spec) === "sync";
-  const unconfirmedSyncGeneration = beginsToWait ? instanceGeneration : spec.unconfirmedSyncGeneration;
+  const unconfirmedSyncGeneration = before.length === 0 ? instanceGeneration : spec.unconfirmedSyncGeneration;
   return { ...service, spec: { ...spec, syncStandbys: desired, unconfirmedSyncGeneration, instanceGeneration } };
 }
 
-/** The service after its running primary has applied the settings by which commits wait for standbys again. */
-function withConfirmedSync(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
-  const { unconfirmedSyncGeneration: unconfirmed } = service.spec;
-  const primary = nodes.find(({ node }) => isPrimary(service, node));
-  if (unconfirmed === undefined || primary?.connected !== true || !primary.isCurrent) return service;
-  const { state, generation = 0n } = primary.instance ?? {};
-  if (state !== "running" || Number(generation) < unconfirmed) return service;
+/**
+ * The service after its running primary has applied the settings by which commits wait for standbys again, and one of
+ * these has everything that was committed until then.
+ */
+function withConfirmedSync(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
+  if (!unconfirmedStandbys(service, observed).some(({ hasAllCommits }) => hasAllCommits === true)) return service;
   return { ...service, spec: { ...service.spec, unconfirmedSyncGeneration: undefined } };
 }
 
