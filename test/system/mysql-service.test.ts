@@ -25,7 +25,7 @@ const execute = promisify(execFile);
 const imageMs = 600_000;
 const skip = await requireRecipes(import.meta.filename, "mysql");
 
-describe.skipIf(skip !== undefined)("a managed MySQL of two nodes", () => {
+describe.skipIf(skip !== undefined)("a managed MySQL that gets a second node", () => {
   let fixture: ReplicatedShop;
   let backupId: string;
   /** Id of a copy that is restored beside the tests after it. */
@@ -38,7 +38,8 @@ describe.skipIf(skip !== undefined)("a managed MySQL of two nodes", () => {
     clients = built;
   }, imageMs);
   beforeAll(async () => {
-    fixture = await startReplicatedShop({ environment: { HOLDFAST_IDLE_LOG_AFTER_S: "2" }, isWritten: false });
+    const environment = { HOLDFAST_IDLE_LOG_AFTER_S: "2" };
+    fixture = await startReplicatedShop({ environment, isWritten: false, nodeCount: 1 });
   });
   afterAll(() => fixture?.remove());
 
@@ -57,7 +58,13 @@ describe.skipIf(skip !== undefined)("a managed MySQL of two nodes", () => {
     expect(await query("SELECT name FROM items")).toEqual([{ name: "one" }]);
     await expect(fixture.open({ isPlain: true })).rejects.toThrow("Access denied");
     expect(fixture.shop.connection.uri).toContain("mysql://app_user@");
-    // Completes beside the next tests.
+  });
+
+  it("applies a parameter without a restart, begins a backup and gets a second node", async () => {
+    expectStatus(await rest().patch(path("/configuration"), { parameters: { sort_buffer_size: "1MB" } }), 200);
+    expect(await query("SELECT @@GLOBAL.sort_buffer_size AS size")).toEqual([{ size: 1_048_576 }]);
+    // Both complete beside the next tests.
+    expectStatus(await rest().post(path("/nodes"), { role: "replica" }), 202);
     backupId = expectStatus(await rest().post<BackupJson>(path("/backups")), 202).json.id;
   });
 
@@ -126,11 +133,6 @@ describe.skipIf(skip !== undefined)("a managed MySQL of two nodes", () => {
     expect(json.users.map(({ username }) => username)).toEqual(["app_user", "writer"]);
   });
 
-  it("applies a parameter without a restart", async () => {
-    expectStatus(await rest().patch(path("/configuration"), { parameters: { sort_buffer_size: "1MB" } }), 200);
-    expect(await query("SELECT @@GLOBAL.sort_buffer_size AS size")).toEqual([{ size: 1_048_576 }]);
-  });
-
   it("counts statements without their values, and its console only reads", async () => {
     const statistics = await rest().get<{ queries: { query: string }[] }>(path("/metrics/query-stats?limit=500"));
     const statements = expectStatus(statistics, 200).json.queries.map((each) => each.query);
@@ -143,6 +145,8 @@ describe.skipIf(skip !== undefined)("a managed MySQL of two nodes", () => {
   });
 
   it("fails over under a writer when its primary is killed with its data, and loses no acknowledged row", async () => {
+    await fixture.services.settled(fixture.shop.service.id, "Running");
+    expectStatus(await rest().patch(path(), { replication_mode: "sync" }), 200);
     fixture.startWriting();
     await fixture.writesContinue();
     const { primary, replica, term } = await fixture.rolesNow();

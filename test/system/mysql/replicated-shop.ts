@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ReplicationStatus } from "@holdfast/sdk/index.ts";
 import { addressOf } from "@holdfast/testing/api/clients.ts";
 import { withPrimary } from "@holdfast/testing/api/service-json.ts";
@@ -26,6 +27,8 @@ interface ShopOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** True, the default, if the client writes from the beginning. */
   readonly isWritten?: boolean;
+  /** Nodes at the beginning, 2 by default. A single node has no mode yet. */
+  readonly nodeCount?: 1 | 2;
 }
 
 /** An acknowledged number, with the times at which its write began and was acknowledged, in milliseconds. */
@@ -35,16 +38,19 @@ interface WrittenNumber {
   readonly acknowledgedAt: number;
 }
 
+/** Pause of a client that no node serves: without it, it would take a processor from the nodes. */
+const reconnectMs = 50;
+
 /** First number of a writer at one node. */
 const firstAtNode = 1_000_000_000;
 
 /** A MySQL of two nodes in mode `sync`, with a client that writes numbers without a pause. */
-export async function startReplicatedShop({ environment = {}, isWritten = true }: ShopOptions = {}) {
+export async function startReplicatedShop({ environment = {}, isWritten = true, nodeCount = 2 }: ShopOptions = {}) {
   const platform: Platform = await startPlatform({ environment });
   try {
     const services = createServices(platform);
-    const settings = { database_type: "mysql", node_count: 2, replication_mode: "sync" };
-    const shop = await services.createRunning("shop", settings);
+    const replicated = nodeCount === 1 ? {} : { node_count: nodeCount, replication_mode: "sync" };
+    const shop = await services.createRunning("shop", { database_type: "mysql", ...replicated });
     const written = await writtenShop(platform, services, shop);
     if (isWritten) written.startWriting();
     return written;
@@ -122,6 +128,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
       } finally {
         client?.destroy();
       }
+      await sleep(reconnectMs, undefined, { signal: writing.signal }).catch(() => undefined);
     }
   }
 
