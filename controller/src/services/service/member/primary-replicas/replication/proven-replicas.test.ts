@@ -90,9 +90,9 @@ describe("a standby for which commits begin to wait", () => {
   const uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
 
   /** The queried nodes in their order, and whether the standby has all commits. */
-  const confirmedBy = async (generation: bigint, own: string, primaryHas = `${uuid}:1-5`) => {
+  const confirmedBy = async (generation: bigint, own: string, more: Partial<ReadReplicationResult> = {}) => {
     const queried: string[] = [];
-    const answers = { a: { ...primary, position: primaryHas }, b: { ...replica, position: own } };
+    const answers = { a: { ...primary, position: `${uuid}:1-5` }, b: { ...replica, position: own, ...more } };
     const fleet = {
       async run(id: "a" | "b") {
         queried.push(id);
@@ -115,6 +115,8 @@ describe("a standby for which commits begin to wait", () => {
 
   test("lacks commits that were acknowledged before and that it has not received", async () => {
     expect(await confirmedBy(5n, `${uuid}:1-4`)).toEqual({ queried: ["a", "b"], hasAll: undefined });
+    for (const more of [{ streaming: false }, { history: "old" }, { timeline: 1 }])
+      expect((await confirmedBy(5n, `${uuid}:1-5`, more)).hasAll).toBeUndefined();
   });
 
   test("is not queried before the primary runs with the settings of the wait", async () => {

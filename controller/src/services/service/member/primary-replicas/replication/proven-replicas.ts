@@ -12,7 +12,7 @@ import { follows, isPrimary, standbysOf } from "../primary.ts";
 
 type ReplicationReport = Pick<
   ReadReplicationResult,
-  "role" | "streaming" | "silentMs" | "history" | "position" | "peers"
+  "role" | "streaming" | "silentMs" | "history" | "timeline" | "position" | "peers"
 >;
 
 /** Interval of queries while a replica awaits its proof. */
@@ -73,7 +73,9 @@ function hasAllCommits(
   primary: ReplicationReport | undefined,
   replica: ReplicationReport | undefined,
 ): boolean {
-  if (primary?.role !== "primary" || replica?.role !== "replica" || replica.history !== primary.history) return false;
+  if (primary?.role !== "primary" || replica?.role !== "replica" || !replica.streaming) return false;
+  // Positions of different histories are not comparable.
+  if (replica.history !== primary.history || replica.timeline !== primary.timeline) return false;
   return ["same", "after"].includes(positions.compare(replica.position, primary.position));
 }
 
