@@ -57,8 +57,8 @@ export interface ObservedNode {
   /** Replica without failover candidacy only: true if primary and replica have just confirmed that it follows. */
   readonly isProven?: true;
   /**
-   * Synchronous standby only: true if it has just been confirmed to have everything that the primary had committed after
-   * its commits began to wait.
+   * Synchronous standby only: true if it has just been confirmed to have everything that the primary had committed
+   * after its commits began to wait.
    */
   readonly hasAllCommits?: true;
 }
