@@ -59,6 +59,26 @@ describe.skipIf(skip !== undefined)("a MySQL of two nodes in mode sync", () => {
 
   poolerCases(() => fixture);
 
+  it("keeps its primary while a user locks all databases for reading, which ends after a minute", async () => {
+    const { id } = fixture.shop.service;
+    const wait = { describe: () => fixture.services.describe(id) };
+    const { primary, term } = await fixture.rolesNow();
+    const holder = await fixture.open();
+    let hasEnded = false;
+    for (const event of ["error", "end"]) holder.once(event, () => (hasEnded = true));
+    await holder.query("FLUSH TABLES WITH READ LOCK");
+    const written = fixture.numbers.length;
+    const isNamed = async () =>
+      (await fixture.services.get(id)).health.reason?.includes("app_user locks all databases") === true;
+    await waitUntil("health names the user who holds the lock", isNamed, wait);
+    expect(hasEnded).toBe(false);
+    // The statement that waits for the lock is the only one.
+    expect(fixture.numbers.length).toBeLessThanOrEqual(written + 1);
+    await waitUntil("the session with the lock is ended", () => hasEnded, wait);
+    await fixture.writesContinue();
+    expect(await fixture.rolesNow()).toMatchObject({ primary, term });
+  }, 240_000);
+
   it("continues when the engine of its primary is killed", async () => {
     const { primary } = await fixture.rolesNow();
     killImmediately(fixture.engineOf(primary));
