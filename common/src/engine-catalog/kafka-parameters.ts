@@ -9,6 +9,8 @@ const bytes = (minimum: number, maximum = int): Limits => ({ unit: "byte", minim
 const fixed = (limits: Limits): Limits => ({ ...limits, needsRestart: true });
 /** Times in Kafka are bare numbers, and -1 stands for unlimited. */
 const forever = Number.MAX_SAFE_INTEGER;
+/** -1 stands for unlimited, and 0 is refused. */
+const unlimited = (maximum: number): Limits => ({ minimum: -1, minimumEnabled: 1, maximum });
 const codecs = ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"];
 const policies = ["delete", "compact", "compact,delete"];
 
@@ -28,7 +30,7 @@ export const kafkaParameters: readonly Parameter[] = [
   row("compression.type",                              "enum",    "producer",  { values: codecs },        "Compression of stored messages; producer leaves theirs"),
   row("message.max.bytes",                             "bytes",   "1048588",   bytes(1_024, 268_435_456), "Maximum size of a batch of messages"),
   row("fetch.max.bytes",                               "bytes",   "57671680",  fixed(bytes(1_024, 1_073_741_824)), "Maximum bytes of an answer to a consumer"),
-  row("log.retention.ms",                              "integer", "604800000", from(-1, forever),         "Milliseconds after which messages are deleted; -1 retains them"),
+  row("log.retention.ms",                              "integer", "604800000", unlimited(forever),         "Milliseconds after which messages are deleted; -1 retains them"),
   row("log.retention.bytes",                           "integer", "-1",        from(-1, forever),         "Bytes of a partition above which its oldest messages are deleted; -1 for unlimited"),
   row("log.retention.check.interval.ms",               "integer", "300000",    fixed(from(1_000, day)),   "Milliseconds between searches for messages to delete"),
   row("log.cleanup.policy",                            "enum",    "delete",    { values: policies },      "Deletes old messages, or retains the last one of each key"),
@@ -40,10 +42,10 @@ export const kafkaParameters: readonly Parameter[] = [
   row("log.index.size.max.bytes",                      "bytes",   "10485760",  bytes(4_096, 134_217_728), "Maximum size of an index file"),
   row("log.flush.interval.messages",                   "integer", String(forever), from(1, forever), "Messages of a partition after which it is flushed to the disk"),
   row("log.message.timestamp.type",                    "enum",    "CreateTime", { values: ["CreateTime", "LogAppendTime"] }, "The time of a message: that of its producer, or of its arrival"),
-  row("log.message.timestamp.before.max.ms",           "integer", String(forever), from(0, forever), "Milliseconds by which a message's time may be in the past"),
-  row("log.message.timestamp.after.max.ms",            "integer", String(forever), from(0, forever), "Milliseconds by which a message's time may be in the future"),
+  row("log.message.timestamp.before.max.ms",           "integer", String(forever), from(60_000, forever), "Milliseconds by which a message's time may be in the past"),
+  row("log.message.timestamp.after.max.ms",            "integer", String(forever), from(60_000, forever), "Milliseconds by which a message's time may be in the future"),
   row("log.cleaner.threads",                           "integer", "1",         from(1, 8),                "Threads that compact partitions"),
-  row("log.cleaner.dedupe.buffer.size",                "bytes",   "33554432",  bytes(mib, 1_073_741_824), "Memory for the keys of compaction, over all threads"),
+  row("log.cleaner.dedupe.buffer.size",                "bytes",   "33554432",  bytes(16 * mib, 1_073_741_824), "Memory for the keys of compaction, over all threads"),
   row("log.cleaner.min.cleanable.ratio",               "real",    "0.5",       from(0, 1),                "Share of a partition that is new before it is compacted"),
   row("log.cleaner.delete.retention.ms",               "integer", "86400000",  from(0, forever),          "Milliseconds for which deletions of compacted topics remain visible"),
   row("log.cleaner.min.compaction.lag.ms",             "integer", "0",         from(0, forever),          "Milliseconds before a message may be compacted"),
@@ -56,7 +58,6 @@ export const kafkaParameters: readonly Parameter[] = [
   row("queued.max.requests",                           "integer", "500",       fixed(from(10, 10_000)),   "Requests that wait before no more are read"),
   row("socket.request.max.bytes",                      "bytes",   "104857600", fixed(bytes(mib, 268_435_456)), "Maximum size of a request"),
   row("connections.max.idle.ms",                       "integer", "600000",    fixed(from(10_000, day)),  "Milliseconds after which an idle connection is closed"),
-  row("max.connections.per.ip",                        "integer", "2147483647", from(0),                  "Connections from one address, which is that of the front"),
   row("replica.lag.time.max.ms",                       "integer", "30000",     fixed(from(5_000, 600_000)), "Milliseconds after which a replica that lags is out of sync"),
   row("offsets.retention.minutes",                     "integer", "10080",     fixed(from(1)),            "Minutes for which the offsets of an empty group are stored"),
   row("offset.metadata.max.bytes",                     "bytes",   "4096",      fixed(bytes(0, mib)),      "Maximum size of the text with a committed offset"),
@@ -81,5 +82,5 @@ export const kafkaManagedSettings: Readonly<Record<string, string>> = {
 export const kafkaManaged: readonly RegExp[] = [
   /^(ssl|sasl|listener|security|authorizer|principal|delegation|password|controller|process|broker|node|metadata|zookeeper|remote|kafka|metric|auto\.leader|controlled|replica\.(?!lag)|inter\.broker|early\.start)\b/,
   /^(listeners|advertised\.listeners|log\.dirs?|super\.users|allow\.everyone.*|config\.providers|default\.replication\.factor)$/,
-  /^(offsets\.topic|transaction\.state\.log|connections\.max\.reauth|max\.connections$|max\.connection\.creation)/,
+  /^(offsets\.topic|transaction\.state\.log|connections\.max\.reauth|max\.connections|max\.connection\.creation)/,
 ];

@@ -5,16 +5,39 @@ import { createTopics, fetch, produce } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
 import { singleRecord } from "./protocol/record-batch.ts";
+import { alterSettings, describeSettings, resourceTypes, settingSources } from "./stored-settings.ts";
 
 /** Topic of the platform's own writes. It exists once the first settings of the service are in the engine. */
 export const heartbeatTopic = `${platform}.heartbeat`;
 
 const timeoutMs = 10_000;
 const partition = 0;
-const configs = { "retention.ms": "3600000", "segment.bytes": "1048576", "retention.bytes": "1048576" };
+/**
+ * Settings of the topic itself, so that no parameter of the service refuses or changes the platform's records. Those
+ * have no key, which compaction requires, are read back as they were written, and may be late, which a limit of the age
+ * of records refuses.
+ */
+const configs: Readonly<Record<string, string>> = {
+  "cleanup.policy": "delete",
+  "compression.type": "producer",
+  "message.timestamp.type": "LogAppendTime",
+  "retention.ms": "3600000",
+  "segment.bytes": "1048576",
+  "retention.bytes": "1048576",
+};
 
 export async function createHeartbeatTopic(session: Connection, replicationFactor: number): Promise<void> {
   await requestTopic(session, replicationFactor, false);
+}
+
+/** Sets what the topic lacks: earlier agents created it with fewer settings. */
+export async function configureHeartbeatTopic(session: Connection): Promise<void> {
+  const topic = { type: resourceTypes.topic, name: heartbeatTopic };
+  const present = await describeSettings(session, topic, Object.keys(configs));
+  const missing = Object.entries(configs).filter(
+    ([name, value]) => present.get(name)?.value !== value || present.get(name)?.source !== settingSources.topic,
+  );
+  await alterSettings(session, topic, missing);
 }
 
 /** True if the topic exists. The answer is the controller's own: a broker's copy of the metadata may be older. */

@@ -6,17 +6,31 @@ import type { Instance } from "../engine-driver.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { membersOf } from "../members.ts";
 import { ownNumber } from "./layout.ts";
-import { describeConfigs, incrementalAlterConfigs } from "./protocol/apis.ts";
-import type { Connection } from "./protocol/connection.ts";
-import { errorCodes, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
-
-/** ConfigResource.Type.TOPIC and BROKER, and AlterConfigOp.OpType.SET. */
-const [topicType, brokerType] = [2, 4];
-const set = 0;
+import { type Connection, isDisconnection } from "./protocol/connection.ts";
+import { errorCodes, KafkaRefusal } from "./protocol/protocol-error.ts";
+import { withSession } from "./session.ts";
+import {
+  alterSettings,
+  describeSettings,
+  resourceTypes,
+  type SettingChange,
+  settingSources,
+  type StoredSetting,
+} from "./stored-settings.ts";
 
 export const minInSync = "min.insync.replicas";
 const defaultReplicationFactor = "default.replication.factor";
 const transactionsTopic = "__transaction_state";
+
+/** Threads that a running broker adds and removes: in one change it at most doubles or halves their number. */
+const threads: ReadonlySet<string> = new Set([
+  "background.threads",
+  "log.cleaner.threads",
+  "num.io.threads",
+  "num.network.threads",
+  "num.recovery.threads.per.data.dir",
+  "num.replica.fetchers",
+]);
 
 /** Parameters of the broker. By default, writes with acks=all need two replicas once the service has three members. */
 export function brokerParameters(instance: Pick<Instance, "spec">): Map<string, string> {
@@ -32,100 +46,109 @@ export function defaultMinInSyncIsTwo({ spec }: Pick<Instance, "spec">): boolean
 
 /** Values of the catalog's parameters that the broker runs with. */
 export async function runningParameters(instance: Instance, session: Connection): Promise<Map<string, string>> {
-  return describeBroker(session, ownNumber(instance), [...brokerParameters(instance).keys()]);
+  const found = await describeSettings(session, brokerOf(instance), [...brokerParameters(instance).keys()]);
+  return new Map([...found].map(([name, { value }]) => [name, value]));
 }
 
 /** Number of replicas of topics that the session's broker creates. */
 export async function runningReplicationFactor(session: Connection, number: number): Promise<number> {
-  const found = await describeBroker(session, number, [defaultReplicationFactor]);
-  return Number(found.get(defaultReplicationFactor));
-}
-
-/** Only the broker itself describes its settings. */
-async function describeBroker(session: Connection, number: number, keys: string[]): Promise<Map<string, string>> {
-  const answer = await session.call(describeConfigs, {
-    resources: [{ type: brokerType, name: String(number), keys }],
-    includeSynonyms: false,
-    includeDocumentation: false,
-  });
-  const [found] = answer.results;
-  if (found === undefined) throw new Error("the broker did not describe its settings");
-  requireSuccess("DescribeConfigs", found);
-  return new Map(found.configs.flatMap(({ name, value }) => (value === null ? [] : [[name, value]])));
+  const broker = { type: resourceTypes.broker, name: String(number) };
+  return Number(
+    (await describeSettings(session, broker, [defaultReplicationFactor])).get(defaultReplicationFactor)?.value,
+  );
 }
 
 /** Has the session's own broker require two in-sync replicas. Another broker would refuse the call. */
 export function raiseMinInSync(session: Connection, number: number): Promise<void> {
-  return alterConfigs(session, { type: brokerType, name: String(number) }, [[minInSync, "2"]]);
+  return alterSettings(session, { type: resourceTypes.broker, name: String(number) }, [[minInSync, "2"]]);
 }
 
 /** Has the topic of transactions, whose setting is its own, require two. It exists once there was a transaction. */
 export async function raiseMinInSyncOfTransactions(session: Connection): Promise<void> {
   try {
-    await alterConfigs(session, { type: topicType, name: transactionsTopic }, [[minInSync, "2"]]);
+    await alterSettings(session, { type: resourceTypes.topic, name: transactionsTopic }, [[minInSync, "2"]]);
   } catch (error) {
     if (!(error instanceof KafkaRefusal) || error.code !== errorCodes.unknownTopicOrPartition) throw error;
   }
 }
 
-/** Sets settings of this broker, which it stores with the cluster's metadata: they win over its file. */
-async function alterBroker(
-  instance: Instance,
-  session: Connection,
-  settings: readonly (readonly [name: string, value: string])[],
-): Promise<void> {
-  if (settings.length > 0)
-    await alterConfigs(session, { type: brokerType, name: String(ownNumber(instance)) }, settings);
+const brokerOf = (instance: Instance) => ({ type: resourceTypes.broker, name: String(ownNumber(instance)) });
+
+/** From one thread to the greatest number takes six changes. */
+const changesMax = 10;
+
+/**
+ * Applies live parameters to the running broker, which stores them with the cluster's metadata, where they win over its
+ * file. Throws EngineRefused for a value that it rejects. In a cluster that has grown, min.insync.replicas becomes 2
+ * once each partition has a second replica (`raiseMinInSync`): until then writes with acks=all would be refused.
+ */
+export async function applyParameters(instance: Instance, signal: AbortSignal): Promise<void> {
+  for (let changes = 0; changes < changesMax; changes += 1) {
+    try {
+      if (await withSession(instance, signal, (session) => approachParameters(instance, session))) return;
+    } catch (error) {
+      // A broker that stops threads of its network closes their connections. What it has not changed is changed again.
+      if (isDisconnection(error) && changes + 1 < changesMax) continue;
+      if (error instanceof KafkaRefusal && isInvalid(error.code))
+        throw new EngineRefused(error.message, { cause: error });
+      throw error;
+    }
+  }
 }
 
-async function alterConfigs(
-  session: Connection,
-  resource: { readonly type: number; readonly name: string },
-  settings: readonly (readonly [name: string, value: string])[],
-): Promise<void> {
-  const configs = settings.map(([name, value]) => ({ name, operation: set, value }));
-  const request = { resources: [{ ...resource, configs }], validateOnly: false };
-  const { results } = await session.call(incrementalAlterConfigs, request);
-  for (const result of results) requireSuccess("IncrementalAlterConfigs", result);
+/** Makes the next changes. Resolves with true if they are the last ones. */
+async function approachParameters(instance: Instance, session: Connection): Promise<boolean> {
+  const catalog = parametersOf(instance.spec.engine, instance.spec.version);
+  const desired = new Map(
+    [...brokerParameters(instance)].filter(([name]) => catalog.get(name)?.needsRestart === false),
+  );
+  const stored = await describeSettings(session, brokerOf(instance), null);
+  if (defaultMinInSyncIsTwo(instance) && stored.get(minInSync)?.value === "1") desired.delete(minInSync);
+  const changes = nextChanges({ stored, desired, isParameter: (name) => catalog.has(name) });
+  if (changes.length === 0) return true;
+  await alterSettings(session, brokerOf(instance), changes);
+  await untilRunning(instance, session, changes);
+  return changes.every(([name, value]) => value === null || value === desired.get(name));
 }
 
 /**
- * Applies live parameters to the running broker. Throws EngineRefused for a value that it rejects. In a cluster that
- * has grown, min.insync.replicas becomes 2 once each partition has a second replica (`raiseMinInSync`): until then
- * writes with acks=all would be refused.
+ * The next changes of a broker's settings, by which each approaches its desired value, and the removal of those that
+ * are no parameters any more.
  */
-export async function applyParameters(instance: Instance, session: Connection): Promise<void> {
-  const running = await runningParameters(instance, session);
-  const catalog = parametersOf(instance.spec.engine, instance.spec.version);
-  const changed = [...brokerParameters(instance)].filter(
-    ([name, value]) =>
-      catalog.get(name)?.needsRestart === false &&
-      running.get(name) !== value &&
-      !(name === minInSync && defaultMinInSyncIsTwo(instance) && running.get(name) === "1"),
-  );
-  if (changed.length === 0) return;
-  try {
-    await alterBroker(instance, session, changed);
-    await untilRunning(instance, session, changed);
-  } catch (error) {
-    if (error instanceof KafkaRefusal && isInvalid(error.code))
-      throw new EngineRefused(error.message, { cause: error });
-    throw error;
-  }
+export function nextChanges({
+  stored,
+  desired,
+  isParameter,
+}: {
+  readonly stored: ReadonlyMap<string, StoredSetting>;
+  readonly desired: ReadonlyMap<string, string>;
+  readonly isParameter: (name: string) => boolean;
+}): SettingChange[] {
+  const former = [...stored].filter(([name, { source }]) => source === settingSources.broker && !isParameter(name));
+  const changed = [...desired].flatMap(([name, value]): SettingChange[] => {
+    const running = stored.get(name)?.value ?? "";
+    if (isSame(running, value)) return [];
+    return [[name, threads.has(name) && running !== "" ? nextThreads(Number(running), Number(value)) : value]];
+  });
+  return [...former.map(([name]): SettingChange => [name, null]), ...changed];
+}
+
+const nextThreads = (from: number, to: number): string =>
+  String(Math.min(Math.max(to, Math.floor(from / 2)), 2 * from));
+
+/** The broker prints some numbers otherwise: 0 as 0.0. */
+export function isSame(running: string, value: string): boolean {
+  return running === value || (running !== "" && value !== "" && Number(running) === Number(value));
 }
 
 const runsWithinMs = 2_000;
 const pollMs = 20;
 
 /** A broker applies settings soon after the controller stored them. Values that it prints otherwise are not awaited. */
-async function untilRunning(
-  instance: Instance,
-  session: Connection,
-  settings: readonly (readonly [name: string, value: string])[],
-): Promise<void> {
+async function untilRunning(instance: Instance, session: Connection, changes: readonly SettingChange[]): Promise<void> {
   for (let waitedMs = 0; waitedMs < runsWithinMs; waitedMs += pollMs) {
     const running = await runningParameters(instance, session);
-    if (settings.every(([name, value]) => running.get(name) === value)) return;
+    if (changes.every(([name, value]) => value === null || isSame(running.get(name) ?? "", value))) return;
     await sleep(pollMs);
   }
 }

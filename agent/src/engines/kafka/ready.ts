@@ -5,10 +5,10 @@ import { endForbiddenSessions } from "../front/front-commands.ts";
 import { addAcls, reservedNames } from "./access.ts";
 import { loadCoordinators } from "./coordinators.ts";
 import { frontsOf } from "./front.ts";
-import { createHeartbeatTopic, hasHeartbeatTopic, probe } from "./heartbeat.ts";
+import { configureHeartbeatTopic, createHeartbeatTopic, hasHeartbeatTopic, probe } from "./heartbeat.ts";
 import { ownNumber, restoredFile } from "./layout.ts";
 import { applyParameters } from "./parameters.ts";
-import type { Connection } from "./protocol/connection.ts";
+import { type Connection, isDisconnection } from "./protocol/connection.ts";
 import { errorCodes, isTransient, KafkaRefusal } from "./protocol/protocol-error.ts";
 import { withSession } from "./session.ts";
 import { replicationFactorOf } from "./settings.ts";
@@ -49,11 +49,12 @@ async function initialize(instance: Instance, session: Connection, signal: Abort
   }
   await loadCoordinators(session, ownNumber(instance));
   await convergeWriteBlock(instance, session);
-  await applyParameters(instance, session);
+  await configureHeartbeatTopic(session);
+  await applyParameters(instance, signal);
   await probe(instance, session, probeMs);
 }
 
-const startingCodes = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];
+const startingCodes = ["ENOENT", "ECONNREFUSED"];
 
 /** True while the broker does not listen yet, or has no leader for what it serves. */
 function isStarting(error: unknown): boolean {
@@ -61,5 +62,5 @@ function isStarting(error: unknown): boolean {
   const code = "code" in error ? String(error.code) : "";
   // Other members have not started yet.
   if (error instanceof KafkaRefusal && error.code === errorCodes.invalidReplicationFactor) return true;
-  return isTransient(error) || startingCodes.includes(code) || error.message === "the broker closed the connection";
+  return isTransient(error) || startingCodes.includes(code) || isDisconnection(error);
 }

@@ -1,6 +1,7 @@
 import type { Instance } from "../engine-driver.ts";
 import { applyAllowLists, applyCertificate } from "../front/front-commands.ts";
 import { frontOf, frontsOf } from "./front.ts";
+import { configureHeartbeatTopic } from "./heartbeat.ts";
 import { applyParameters } from "./parameters.ts";
 import { withSession } from "./session.ts";
 import { convergeWriteBlock } from "./write-block.ts";
@@ -14,6 +15,7 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
   await applyCertificate(frontOf(instance), signal);
   await withSession(instance, signal, async (session) => {
     await convergeWriteBlock(instance, session);
-    await applyParameters(instance, session);
+    await configureHeartbeatTopic(session);
   });
+  await applyParameters(instance, signal);
 }

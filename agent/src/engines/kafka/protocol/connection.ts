@@ -70,6 +70,14 @@ export async function withConnection<T>(
   }
 }
 
+const closedText = "the broker closed the connection";
+
+/** True if the connection ended before the response. The broker may have done what the call requested. */
+export function isDisconnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.message === closedText || ("code" in error && ["ECONNRESET", "EPIPE"].includes(String(error.code)));
+}
+
 interface Pending {
   resolve(response: Buffer): void;
   reject(error: Error): void;
@@ -86,7 +94,7 @@ export function createConnection(socket: TLSSocket): Connection {
     for (const { reject } of pending.splice(0)) reject(broken);
   };
   socket.on("error", fail);
-  socket.on("close", () => fail(new Error("the broker closed the connection")));
+  socket.on("close", () => fail(new Error(closedText)));
   // Responses come in the order of the requests, so the correlation id is not needed.
   const receive = createResponses(maxResponseBytes, (response) => pending.shift()?.resolve(response.subarray(4)));
   socket.on("data", (part: Buffer) => {
