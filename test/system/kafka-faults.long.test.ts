@@ -10,16 +10,16 @@ import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { longMs, type ReplicatedBus, startReplicatedBus } from "./kafka/replicated-bus.ts";
+import { longMs, startWrittenBus, type WrittenBus } from "./kafka/written-bus.ts";
 
 const skip = await requireRecipes(import.meta.filename, "kafka");
 
 /** Brokers are paused, and agents, engines and controllers killed at the steps of each change of members. */
 describe.skipIf(skip !== undefined)("a Kafka of three brokers whose processes fail", { timeout: longMs }, () => {
-  let bus: ReplicatedBus;
+  let bus: WrittenBus;
 
   beforeAll(async () => {
-    bus = await startReplicatedBus();
+    bus = await startWrittenBus(3);
     await bus.isComplete(3);
   }, longMs);
   afterAll(() => bus?.remove(), longMs);

@@ -2,25 +2,19 @@ import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.t
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
 import { readTopic } from "@holdfast/testing/engines/kafka-ledger.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
-import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
-import {
-  createServices,
-  expectStatus,
-  type RunningService,
-  type Services,
-} from "@holdfast/testing/platform/services.ts";
+import { expectStatus } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { longMs, type ReplicatedBus, startReplicatedBus, type TopicJson } from "./kafka/replicated-bus.ts";
+import { longMs, startWrittenBus, type TopicJson, type WrittenBus } from "./kafka/written-bus.ts";
 
 const skip = await requireRecipes(import.meta.filename, "kafka");
 
 describe.skipIf(skip !== undefined)("a Kafka of several brokers", { timeout: longMs }, () => {
-  let bus: ReplicatedBus;
+  let bus: WrittenBus;
 
   beforeAll(async () => {
-    bus = await startReplicatedBus();
+    bus = await startWrittenBus(3);
   }, longMs);
   afterAll(() => bus?.remove());
 
@@ -140,56 +134,5 @@ describe.skipIf(skip !== undefined)("a Kafka of several brokers", { timeout: lon
     expect(await bus.lost()).toEqual([]);
     expect(bus.writer.acknowledged).toBeGreaterThan(100);
     await bus.services.delete(bus.id);
-  });
-});
-
-describe.skipIf(skip !== undefined)("a Kafka that grows", { timeout: longMs }, () => {
-  let platform: Platform;
-  let services: Services;
-  let bus: RunningService;
-
-  beforeAll(async () => {
-    platform = await startPlatform();
-    services = createServices(platform);
-    const { id } = await services.create("bus", { database_type: "kafka", private_listener: true });
-    await services.settled(id, "Running", longMs);
-    bus = await services.open(id);
-  }, longMs);
-  afterAll(() => platform?.remove());
-
-  const path = (rest = "") => `/managed-services/${bus.service.id}${rest}`;
-
-  it("has three replicas of its records once it has three brokers", async () => {
-    const producer = serviceKafka(platform, bus, { plain: true }).producer();
-    await producer.connect();
-    await producer.send({ topic: "orders", acks: -1, messages: [{ key: "1", value: "before" }] });
-    const one = await platform.rest.post<ProblemJson>(path("/nodes"), { role: "replica" });
-    expect(expectStatus(one, 422).json.detail).toContain("the loss of either one loses the majority");
-    expectStatus(await platform.rest.post(path("/nodes"), { role: "replica", count: 2 }), 202);
-    await services.settled(bus.service.id, "Running", longMs);
-    await waitUntil(
-      "the topic has three replicas",
-      async () => {
-        const { json } = await platform.rest.get<TopicJson>(path("/topics/orders"));
-        return json.partition_states.every(({ in_sync: inSync }) => inSync.length === 3);
-      },
-      { withinMs: longMs, describe: () => services.describe(bus.service.id) },
-    );
-    await producer.send({ topic: "orders", acks: -1, messages: [{ key: "2", value: "after" }] });
-    await producer.disconnect();
-    const later = await platform.rest.post<TopicJson>(path("/topics"), { name: "later" });
-    expect(expectStatus(later, 201).json).toMatchObject({ replication_factor: 3 });
-    const first = platform.processes().machines.find(({ id }) => id === bus.service.nodes[0]?.id);
-    killImmediately(first?.engine ?? 0);
-    const { service } = await services.open(bus.service.id);
-    expect(service.nodes).toHaveLength(3);
-    await waitUntil(
-      "records are read without the first broker",
-      async () => {
-        const records = await readTopic(serviceKafka(platform, await services.open(bus.service.id)), "orders");
-        return records.map(({ value }) => value).join() === "before,after";
-      },
-      { withinMs: longMs },
-    );
   });
 });

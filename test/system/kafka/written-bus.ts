@@ -21,13 +21,14 @@ export interface TopicJson {
   readonly partition_states: readonly { readonly replicas: readonly number[]; readonly in_sync: readonly number[] }[];
 }
 
-/** A Kafka of three brokers, with a client that writes numbered records with acks=all to the topic `ledger`. */
-export async function startReplicatedBus() {
+/** A Kafka of these brokers, with a client that writes numbered records with acks=all to the topic `ledger`. */
+export async function startWrittenBus(brokers: number, body: Record<string, unknown> = {}) {
   const platform = await startPlatform();
   try {
     const services = createServices(platform);
     const parameters = { "group.initial.rebalance.delay.ms": "0" };
-    const { id } = await services.create("bus", { database_type: "kafka", node_count: 3, parameters });
+    const request = { database_type: "kafka", node_count: brokers, parameters, ...body };
+    const { id } = await services.create("bus", request);
     await services.settled(id, "Running", longMs);
     return await writtenBus(platform, services, await services.open(id));
   } catch (error) {
@@ -36,7 +37,7 @@ export async function startReplicatedBus() {
   }
 }
 
-export type ReplicatedBus = Awaited<ReturnType<typeof startReplicatedBus>>;
+export type WrittenBus = Awaited<ReturnType<typeof startWrittenBus>>;
 
 async function writtenBus(platform: Platform, services: Services, opened: RunningService) {
   const { id } = opened.service;
