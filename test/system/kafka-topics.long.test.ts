@@ -1,0 +1,156 @@
+import type { AuditLogEntry } from "@holdfast/sdk/index.ts";
+import type { LogsJson, PageJson } from "@holdfast/testing/api/service-json.ts";
+import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
+import type { Admin } from "kafkajs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  type TopicCalls,
+  topicCallsByCommand,
+  topicCallsByGrpc,
+  topicCallsByRest,
+  topicCallsBySdk,
+} from "./kafka/topic-calls.ts";
+
+interface RuleJson {
+  readonly id: string;
+  readonly state: string;
+  readonly value: number | null;
+}
+
+const skip = await requireRecipes(import.meta.filename, "kafka");
+const longMs = 300_000;
+const interfaces = ["rest", "grpc", "sdk", "command"] as const;
+
+describe.skipIf(skip !== undefined)("topics and consumer groups by each interface", { timeout: longMs }, () => {
+  let platform: Platform;
+  let bus: RunningService;
+  let admin: Admin;
+  let calls: Readonly<Record<(typeof interfaces)[number], TopicCalls>>;
+  const ends: (() => void | Promise<void>)[] = [];
+
+  beforeAll(async () => {
+    platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000" } });
+    ends.push(() => platform.remove());
+    const services = createServices(platform);
+    const parameters = { "group.initial.rebalance.delay.ms": "0" };
+    const { id } = await services.create("bus", { database_type: "kafka", parameters });
+    await services.settled(id, "Running", longMs);
+    bus = await services.open(id);
+    admin = serviceKafka(platform, bus).admin();
+    await admin.connect();
+    ends.push(() => admin.disconnect());
+    const shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
+    ends.push(() => shell.remove());
+    const grpc = topicCallsByGrpc(platform, id);
+    ends.push(() => grpc.channel.close());
+    calls = {
+      rest: topicCallsByRest(platform, id),
+      grpc,
+      sdk: topicCallsBySdk(platform, id),
+      command: topicCallsByCommand(shell, "bus"),
+    };
+  }, longMs);
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end();
+  }, longMs);
+
+  async function send(topic: string, count: number): Promise<void> {
+    const producer = serviceKafka(platform, bus).producer();
+    await producer.connect();
+    const messages = Array.from({ length: count }, (_, index) => ({ partition: index % 2, value: String(index) }));
+    await producer.send({ topic, acks: -1, messages });
+    await producer.disconnect();
+  }
+
+  it.each(interfaces)("%s creates, lists, returns, changes and deletes a topic", async (by) => {
+    const name = `orders-${by}`;
+    const config = { "retention.ms": "86400000" };
+    expect(await calls[by].create(name)).toMatchObject({ partitions: 2, config });
+    const { topics } = await admin.fetchTopicMetadata({ topics: [name] });
+    expect(topics[0]?.partitions).toHaveLength(2);
+    expect(await calls[by].list()).toContain(name);
+    expect(await calls[by].get(name)).toMatchObject({ partitions: 2, config });
+    expect(await calls[by].update(name)).toMatchObject({ partitions: 3, config: {} });
+    const after = await admin.fetchTopicMetadata({ topics: [name] });
+    expect(after.topics[0]?.partitions).toHaveLength(3);
+    await calls[by].delete(name);
+    expect(await admin.listTopics()).not.toContain(name);
+    await expect(calls[by].get(name)).rejects.toThrow();
+  });
+
+  it.each(interfaces)("%s lists, returns, resets and deletes a consumer group", async (by) => {
+    const [groupId, topic] = [`billing-${by}`, `payments-${by}`];
+    await calls[by].create(topic);
+    await send(topic, 10);
+    await admin.setOffsets({ groupId, topic, partitions: [0, 1].map((partition) => ({ partition, offset: "2" })) });
+    expect(await calls[by].groups()).toContain(groupId);
+    expect(await calls[by].group(groupId)).toMatchObject({ state: "Empty", lag: 6 });
+    const committed = async () => {
+      const [found] = await admin.fetchOffsets({ groupId, topics: [topic] });
+      return found?.partitions.map(({ offset }) => offset).toSorted();
+    };
+    expect(await calls[by].reset(groupId, topic, "earliest")).toMatchObject({ lag: 10 });
+    expect(await committed()).toEqual(["0", "0"]);
+    expect(await calls[by].reset(groupId, topic, "latest")).toMatchObject({ lag: 0 });
+    expect(await committed()).toEqual(["5", "5"]);
+    await calls[by].deleteGroup(groupId);
+    expect((await admin.listGroups()).groups.map((each) => each.groupId)).not.toContain(groupId);
+    await expect(calls[by].group(groupId)).rejects.toThrow();
+  });
+
+  it("the lag of all groups is a metric, and fires an alert", async () => {
+    const path = `/managed-services/${bus.service.id}`;
+    await calls.rest.create("late");
+    await send("late", 9);
+    for (const groupId of ["late-a", "late-b"])
+      await admin.setOffsets({ groupId, topic: "late", partitions: [{ partition: 0, offset: "1" }] });
+    // Of the five records of the partition, each group has consumed one.
+    const lag = 8;
+    const body = { metric: "kafka_consumer_lag", condition: "gt", threshold: lag - 1 };
+    const { id } = expectStatus(await platform.rest.post<RuleJson>(`${path}/alerts/rules`, body), 201).json;
+    const rule = async () => expectStatus(await platform.rest.get<RuleJson>(`${path}/alerts/rules/${id}`), 200).json;
+    const is = (state: string, value: number) =>
+      waitUntil(`the alert is ${state}`, async () => {
+        const now = await rule();
+        return now.state === state && now.value === value;
+      });
+    await is("firing", lag);
+    for (const group of ["late-a", "late-b"]) await calls.rest.reset(group, "late", "latest");
+    await is("ok", 0);
+  });
+
+  it("the broker's log is a log of the service", async () => {
+    const logs = `/managed-services/${bus.service.id}/logs?contains=Kafka+Server+started`;
+    const { lines } = expectStatus(await platform.rest.get<LogsJson>(logs), 200).json;
+    expect(lines).toMatchObject([{ node_id: bus.service.nodes[0]?.id, level: "info" }]);
+  });
+
+  it("each change is in the audit log with its caller and its object", async () => {
+    const entriesOf = async (action: string) => {
+      const query = `object=${bus.service.id}&action=${action}&limit=50`;
+      const found = await platform.rest.get<PageJson<"entries", AuditLogEntry>>(`/audit-log?${query}`);
+      return expectStatus(found, 200).json.entries;
+    };
+    const expected = {
+      "topic.create": ["late", ...interfaces.flatMap((by) => [`orders-${by}`, `payments-${by}`])],
+      "topic.update": interfaces.map((by) => `orders-${by}`),
+      "topic.delete": interfaces.map((by) => `orders-${by}`),
+      "consumer-group.reset": ["late-a", "late-b", ...interfaces.flatMap((by) => [`billing-${by}`, `billing-${by}`])],
+      "consumer-group.delete": interfaces.map((by) => `billing-${by}`),
+    };
+    for (const [action, names] of Object.entries(expected)) {
+      const entries = await waitUntil(`${action} is in the audit log`, async () => {
+        const found = await entriesOf(action);
+        return found.length >= names.length && found;
+      });
+      expect(entries.map(({ detail }) => detail).toSorted()).toEqual(names.toSorted());
+      expect(new Set(entries.map(({ result }) => result))).toEqual(new Set(["ok"]));
+      for (const { actor } of entries) expect(actor).toMatch(/^(api_key|token|user):/);
+    }
+  });
+});
