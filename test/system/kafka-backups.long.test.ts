@@ -153,7 +153,7 @@ describe.skipIf(skip !== undefined)("backups of a Kafka", { timeout: longMs }, (
   async function startLoad() {
     const writing = new AbortController();
     const writer = await writeRecords(platform, bus, writing.signal);
-    const consumer = serviceKafka(platform, bus).consumer({ groupId: "followers" });
+    const consumer = serviceKafka(platform, bus).consumer({ groupId: "followers", maxWaitTimeInMs: 100 });
     await consumer.connect();
     await consumer.subscribe({ topics: ["ledger"], fromBeginning: true });
     let read = 0;
