@@ -502,22 +502,23 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
   }, 300_000);
 
   test("a project of a database and an app deploys whole, changes its app, and is deleted", async () => {
-    const descriptor = (env: Record<string, string>) => ({
+    type Changed = { env: Record<string, string>; auth?: string };
+    const descriptor = (changed: Changed) => ({
       name: "store",
       resources: [
-        { logical_name: "web", kind: "app", spec: { image: "shop:1", env, attachments: ["db"] } },
+        { logical_name: "web", kind: "app", spec: { image: "shop:1", ...changed, attachments: ["db"] } },
         { logical_name: "db", kind: "postgres", spec: { plan: "tier-1", storage_gb: 1 } },
       ],
     });
     const project = async () => expectStatus(await platform.rest.get<Project>("/projects/store"), 200).json;
-    const deployed = async (env: Record<string, string>) => {
-      expectStatus(await platform.rest.post("/projects/deploy", { descriptor: descriptor(env) }), 202);
+    const deployed = async (changed: Changed) => {
+      expectStatus(await platform.rest.post("/projects/deploy", { descriptor: descriptor(changed) }), 202);
       const isOver = async () =>
         ["Running", "Failed"].includes((await project()).status) ? await project() : undefined;
       const describe = async () => JSON.stringify(await project());
       return waitUntil("the deployment has ended", isOver, { withinMs, everyMs: 250, describe });
     };
-    const first = await deployed({ RELEASE: "of a project" });
+    const first = await deployed({ env: { RELEASE: "of a project" } });
     expect(first).toMatchObject({ status: "Running" });
     const appId = first.resources.find(({ kind }) => kind === "app")?.resource_id ?? "";
     const web = async () => expectStatus(await platform.rest.get<App>(`/app-services/${appId}`), 200).json;
@@ -528,8 +529,13 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(JSON.parse((await requestTo({ ...target, path })).text)).toEqual([{ role: "app_user" }]);
     expect(await platform.rest.delete(`/app-services/${appId}`)).toMatchObject({ status: 409 });
 
-    expect(await deployed({ RELEASE: "changed" })).toMatchObject({ status: "Running" });
+    expect(await deployed({ env: { RELEASE: "changed" } })).toMatchObject({ status: "Running" });
     expect(await answerOf(target)).toMatchObject({ release: "changed" });
+    const gated = { env: { RELEASE: "changed" }, auth: "login_form" };
+    expect(await deployed(gated)).toMatchObject({ status: "Running" });
+    expect((await web()).hosted?.auth).toBe("login_form");
+    const isGated = async () => (await requestTo(target)).status === 401;
+    await waitUntil("clients get the form", isGated, { withinMs });
     expectStatus(await platform.rest.delete("/projects/store"), 202);
     const isDeleted = async () => (await platform.rest.get(`/app-services/${appId}`)).status === 404;
     await waitUntil("the app is deleted", isDeleted, { withinMs, everyMs: 250 });

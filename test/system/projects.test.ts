@@ -90,7 +90,7 @@ describe("projects, stacks and pipelines", () => {
 
     const templates = await printed("stacks", "templates");
     expect(templates).toMatch(/one-cache/);
-    expect(templates).toMatch(/event-streaming.*(kafka|apps)/);
+    expect(templates).toMatch(/event-streaming.*(kafka|apps|registry)/);
     expect(await printed("stacks", "preview", "one-cache")).toContain("15.20 EUR a month");
     const launch = (body: object) =>
       rest.post<{ code: string; monthly_cost?: number }>("/stacks", { name: "c", template_name: "one-cache", ...body });

@@ -64,7 +64,7 @@ describe("stacks", () => {
     const offered = new Map(json.templates.map((each) => [each.name, each]));
     expect(offered.get("event-streaming")).toMatchObject({
       available: false,
-      unavailable_reason: expect.stringMatching(/kafka|apps/),
+      unavailable_reason: expect.stringMatching(/kafka|apps|registry/),
     });
     expect(offered.get("rag-chatbot")).toMatchObject({ available: false });
     expect(offered.get("web-database")).toMatchObject({ available: true, unavailable_reason: null });

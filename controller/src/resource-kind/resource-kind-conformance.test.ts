@@ -186,11 +186,19 @@ function appScenario(): Scenario {
   return {
     kind: appResources.kind,
     good: [
-      { image: "shop:1" },
+      { image: "shop:1", auth: "none" },
+      { image: "shop:1", auth: { type: "login_form", username: "admin" } },
       { image_ref: "registry.test/shop:1", port: 80, env: { KEY: "v" }, plan: "tier-2", storage_gb: 3, replicas: 2 },
     ],
-    bad: [{}, { image: "shop:1", image_ref: "shop:1" }, { image: "shop:1", port: 0 }, { image: "shop:1", more: 1 }],
-    inPlace: [{ image: "shop:1" }, { image: "shop:2", env: { KEY: "v" } }],
+    bad: [
+      {},
+      { image: "shop:1", image_ref: "shop:1" },
+      { image: "shop:1", port: 0 },
+      { image: "shop:1", more: 1 },
+      { image: "shop:1", auth: "basic" },
+      { image: "shop:1", auth: { type: "login_form", username: "root" } },
+    ],
+    inPlace: [{ image: "shop:1" }, { image: "shop:2", env: { KEY: "v" }, auth: "login_form" }],
     otherwise: { image: "shop:1", replicas: 2 },
     comeAbout: appResources.complete,
     ownerOf: async (id) => (await appResources.appOf(id))?.metadata.managedBy,
@@ -511,4 +519,28 @@ test("a missing engine or version makes a database unavailable, not faulty", () 
   expect(kind.faults(kind.normalize({ database_type: "postgresql", plan: "tier-99" }))).toMatchObject([
     { field: "plan_name" },
   ]);
+});
+
+test("the sign-in in front of an app is turned on and off without a deployment", async () => {
+  const { kind, appOf, complete } = appResources;
+  const spec = (auth?: string) => kind.normalize({ image: "shop:1", ...(auth && { auth }) });
+  const id = uuidv7();
+  const resource = { id, name: "gated", organizationId, spec: spec(), owner };
+  await committed((unit) => kind.create(unit, resource, signal));
+  await committed((unit) => complete(unit, id));
+  const before = (await appOf(id))?.spec.hosting?.deploymentId;
+  const act = (target: ResourceSpec) => committed(async (unit) => kind.act?.(unit, id, "redeploy_app", target, signal));
+  expect(kind.diff(spec(), spec("login_form"))).toMatchObject({ change: "inPlace", action: "redeploy_app" });
+  await act(spec("login_form"));
+  const password = (await appOf(id))?.spec.hosting?.loginForm?.sealedPassword;
+  expect(password).toMatch(/^sealed\./);
+  await act(spec("login_form"));
+  expect((await appOf(id))?.spec.hosting).toMatchObject({
+    deploymentId: before,
+    loginForm: { sealedPassword: password },
+  });
+  expect((await kind.observe(id, signal)).actual).toMatchObject(spec("login_form"));
+  await act(spec("none"));
+  expect((await appOf(id))?.spec.hosting?.loginForm).toBeUndefined();
+  expect((await kind.observe(id, signal)).actual).not.toHaveProperty("auth");
 });

@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { CreateAppRequestSchema, UpdateAppRequestSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { CreateAppRequestSchema, HostedAppAuth, UpdateAppRequestSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { priceOfService } from "#catalog/price.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { type Collection, ofOrganization } from "#kernel/store/collection.ts";
-import { newMetadata, type Stored } from "#kernel/store/resource.ts";
+import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import {
   absent,
@@ -26,6 +26,7 @@ import { type HostedApp, isHosted } from "../hosting/hosted-app.ts";
 import type { HostingCommands } from "../hosting/hosting-commands.ts";
 import { chosenSize, deployedFields, requireHosting, sizeOf } from "../hosting/hosting-request.ts";
 import { parseImageReference } from "../hosting/image-reference.ts";
+import { withLoginForm } from "../hosting/login-form.ts";
 import { observationOf } from "./app-observation.ts";
 import {
   type AppResourceSpec,
@@ -33,10 +34,12 @@ import {
   attachmentFaults,
   attachmentsOf,
   deployedMembers,
+  loginForm,
   missingImage,
   normalizedApp,
   portFaults,
 } from "./app-resource-spec.ts";
+import { quotaOf, requestOf, settingsOf, sizeRequest } from "./app-resource-request.ts";
 import type { AttachResource } from "./bundle-attachments.ts";
 
 export interface AppKindDeps {
@@ -102,6 +105,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
       storage_tier: storageTier,
       zone,
       replicas,
+      ...(spec.hosting.loginForm && { auth: loginForm }),
     };
   }
 
@@ -123,8 +127,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
     ],
 
     unavailable(spec) {
-      const { image, auth } = spec as AppResourceSpec;
-      if (auth !== undefined) return "A sign-in in front of apps is not available yet: omit auth.";
+      const { image } = spec as AppResourceSpec;
       const parsed = parseImageReference(image, { organizationId: "", registry: deps.registryAddress });
       if (typeof parsed === "string" && parsed.includes("registry")) return `image ${parsed}.`;
       try {
@@ -149,7 +152,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
         },
       ];
     },
-    quotaOf: quotaOf,
+    quotaOf,
     portOf: ({ port }) => port as number | undefined,
 
     nameHolder(organizationId, name) {
@@ -186,8 +189,14 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
       const app = await current(id, signal);
       if (app === undefined) throw new HoldfastError("APP_NOT_FOUND", "The app was deleted.");
       const desired = await specWith(app.object, app.object.spec.hosting.deploymentId, signal);
-      // The action was already performed, before a crash; or only attachments change, which are attached later.
-      if (isDeepStrictEqual(settingsOf(desired), settingsOf(target))) return;
+      const { auth = HostedAppAuth.NONE } = requestOf(target as AppResourceSpec);
+      const gated = withLoginForm(app.object, auth, sealer);
+      if (isDeepStrictEqual(settingsOf(desired), settingsOf(target))) {
+        const metadata = nextMetadata(app.object.metadata, clock.now());
+        // Otherwise the action was performed before a crash; or only attachments change, which are attached later.
+        if (!isDeepStrictEqual(desired["auth"], target["auth"])) unit.update(appKind, app, { ...gated, metadata });
+        return;
+      }
       const { name: _name, ...fields } = create(CreateAppRequestSchema, requestOf(target as AppResourceSpec));
       const request = create(UpdateAppRequestSchema, {
         appId: id,
@@ -199,7 +208,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
         ...(fields.port !== undefined && { port: fields.port }),
         ...(fields.healthCheckPath !== undefined && { healthCheckPath: fields.healthCheckPath }),
       });
-      const { app: after } = await hosting.deployed(unit, app.object, request, signal);
+      const { app: after } = await hosting.deployed(unit, gated, request, signal);
       unit.update(appKind, app, after);
     },
 
@@ -267,33 +276,4 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
 
 function hostedOf(app: Stored<AppObject> | undefined): Stored<HostedApp> | undefined {
   return app !== undefined && isHosted(app.object) ? { ...app, object: app.object } : undefined;
-}
-
-function quotaOf(spec: ResourceSpec): { readonly apps: number; readonly storageGb: number } {
-  const { storage_size_gb: sizeGb, replicas } = spec as AppResourceSpec;
-  return { apps: 1, storageGb: sizeGb * replicas };
-}
-
-function sizeRequest({ plan_name: planName, storage_size_gb: storageSizeGb, replicas, ...spec }: AppResourceSpec) {
-  const { storage_tier: storageTier, zone } = spec;
-  return { planName, storageSizeGb, replicas, ...(storageTier && { storageTier }), ...(zone && { zone }) };
-}
-
-function requestOf(spec: AppResourceSpec) {
-  const { image, port, env, secret_env: secretEnv, command, health_check_path: healthCheckPath } = spec;
-  return {
-    ...sizeRequest(spec),
-    imageRef: image,
-    port,
-    env: { ...env },
-    secretEnv: { ...secretEnv },
-    command: [...command],
-    ...(healthCheckPath !== undefined && { healthCheckPath }),
-  };
-}
-
-/** The members of a spec that a deployment has. */
-function settingsOf(spec: ResourceSpec): ResourceSpec {
-  const { image, port, env, secret_env: secretEnv, command, health_check_path: path = null } = spec;
-  return { image, port, env: { ...(env as object) }, secretEnv: { ...(secretEnv as object) }, command, path };
 }

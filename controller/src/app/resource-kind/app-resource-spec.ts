@@ -1,6 +1,7 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import type { Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { attachmentsMax } from "../app/app.ts";
+import { loginUsername } from "../hosting/login-form.ts";
 import { portFault } from "../hosting/hosting-request.ts";
 import { imageReferenceForm } from "../hosting/image-reference.ts";
 
@@ -18,8 +19,8 @@ export interface AppResourceSpec extends ResourceSpec {
   readonly health_check_path?: string;
   readonly storage_tier?: string;
   readonly zone?: string;
-  /** Sign-in in front of the app, which templates name. */
-  readonly auth?: Readonly<Record<string, unknown>>;
+  /** Sign-in in front of the app; absent: none. */
+  readonly auth?: typeof loginForm;
 }
 
 /** An attached resource: its logical name, or the name with the prefix of the variables. */
@@ -40,6 +41,7 @@ export const deployedMembers = [
   "secret_env",
   "command",
   "health_check_path",
+  "auth",
   "attachments",
 ] as const;
 
@@ -53,12 +55,18 @@ const defaults = {
   replicas: 1,
 } as const;
 
+/** A sign-in by the login form, as normalized specs have it. */
+export const loginForm = { type: "login_form", username: loginUsername } as const;
+
 /** The spec with full names of members, and with defaults. */
 export function normalizedApp(spec: ResourceSpec): ResourceSpec {
-  return {
-    ...defaults,
-    ...Object.fromEntries(Object.entries(spec).map(([name, value]) => [shortNames.get(name) ?? name, value])),
-  };
+  const { auth, ...rest } = Object.fromEntries(
+    Object.entries(spec).map(([name, value]) => [shortNames.get(name) ?? name, value]),
+  );
+  const type = typeof auth === "object" && auth !== null && "type" in auth ? auth.type : auth;
+  // The schema refuses other values.
+  const normalized = type === loginForm.type ? loginForm : auth;
+  return { ...defaults, ...rest, ...(type !== "none" && normalized !== undefined && { auth: normalized }) };
 }
 
 export function attachmentsOf({ attachments = [] }: ResourceSpec): readonly Attachment[] {
@@ -111,6 +119,7 @@ const variables = (description: string) => ({
   additionalProperties: { type: "string", maxLength: 2_048 },
   description,
 });
+const authType = { type: "string", enum: ["none", loginForm.type] };
 const logicalName = { type: "string", minLength: 1, maxLength: 63 };
 
 /** JSON Schema of the spec as users write it. */
@@ -159,7 +168,18 @@ export function appSchema(): Readonly<Record<string, unknown>> {
       storage_tier: shortText("Storage tier of the catalog."),
       zone: shortText("Zone of the machines."),
       replicas: { type: "integer", minimum: 1, maximum: 10, description: "Number of machines; default: 1." },
-      auth: { type: "object", maxProperties: 8, description: "Sign-in in front of the app; it is not available yet." },
+      auth: {
+        anyOf: [
+          authType,
+          {
+            type: "object",
+            additionalProperties: false,
+            required: ["type"],
+            properties: { type: authType, username: { type: "string", enum: [loginUsername] } },
+          },
+        ],
+        description: "Sign-in in front of the app; login_form generates the password of the user admin. Default: none.",
+      },
     },
     // A member may be given under only one of its names.
     not: {
