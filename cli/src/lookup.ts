@@ -17,6 +17,7 @@ export function isId(nameOrId: string): boolean {
 /** Codes by the noun of the object, as the API has them. */
 const notFoundCodes = {
   app: "app_not_found",
+  domain: "object_not_found",
   service: "service_not_found",
   "files service": "service_not_found",
   "files key": "files_key_not_found",

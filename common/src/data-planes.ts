@@ -73,6 +73,8 @@ export interface DataPlaneHost {
   readonly resolverAddress: string;
   /** Addresses of this host that hosted apps may have alone. */
   readonly floatingIps: readonly string[];
+  /** host:port of the API's ACME client behind the ingress; empty if it listens itself. */
+  readonly challengesServer: string;
   /** The data plane's port on an address of this host, and on the one for other machines. */
   listenersOn(address: string): string;
 }

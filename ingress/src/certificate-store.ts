@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { certificatesOf, type RouteTable } from "./route-table.ts";
+import { certificatesOf, type HostCertificate, type RouteTable } from "./route-table.ts";
 
 /** Where HAProxy has the certificates of domains of users, besides its own. */
 export interface CertificateStore {
@@ -7,7 +7,7 @@ export interface CertificateStore {
   readonly directory: string;
   /** The list of these files, by which HAProxy chooses one for the name that a client requests. */
   readonly listFile: string;
-  /** Private key of all of them, PEM. */
+  /** Private key of those that have no other one, PEM. */
   readonly key: string;
 }
 
@@ -18,9 +18,9 @@ export interface CertificateFile {
 }
 
 export function certificateFiles(table: RouteTable, store: CertificateStore): CertificateFile[] {
-  return [...certificatesOf(table)].map(([host, chain]) => ({
+  return [...certificatesOf(table)].map(([host, certificate]) => ({
     path: pathOf(host, store),
-    text: textOf(chain, store),
+    text: textOf(certificate, store),
   }));
 }
 
@@ -34,12 +34,12 @@ export function certificateCommands(
   store: CertificateStore,
 ): { readonly first: string[]; readonly last: string[] } {
   const [former, current] = [certificatesOf(before), certificatesOf(after)];
-  const changed = [...current].filter(([host, chain]) => former.get(host) !== chain);
+  const changed = [...current].filter(([host, { chain }]) => former.get(host)?.chain !== chain);
   const removed = [...former.keys()].filter((host) => !current.has(host));
   return {
-    first: changed.flatMap(([host, chain]) => {
+    first: changed.flatMap(([host, certificate]) => {
       const path = pathOf(host, store);
-      const set = replaceCertificate(path, textOf(chain, store));
+      const set = replaceCertificate(path, textOf(certificate, store));
       return former.has(host) ? set : [`new ssl cert ${path}`, ...set, `add ssl crt-list ${store.listFile} ${path}`];
     }),
     last: removed.flatMap((host) => {
@@ -58,6 +58,6 @@ function pathOf(host: string, { directory }: CertificateStore): string {
   return join(directory, `${host}.pem`);
 }
 
-function textOf(chain: string, { key }: CertificateStore): string {
-  return `${chain}\n${key}\n`;
+function textOf({ chain, key }: HostCertificate, store: CertificateStore): string {
+  return `${chain}\n${key === "" ? store.key : key}\n`;
 }

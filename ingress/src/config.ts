@@ -9,6 +9,11 @@ export const ingressSettings = {
     "Each host:port at which requests are redirected to HTTPS, such as 0.0.0.0:80; empty: none",
     "",
   ),
+  challengesServer: text(
+    "HOLDFAST_INGRESS_CHALLENGES",
+    "host:port that gets the challenges of certificate authorities for hosts without an app, such as the API; empty: none",
+    "",
+  ),
   directory: text(
     "HOLDFAST_INGRESS_DIR",
     "Directory of the process, with the routes that it serves without controllers",

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { type CertificateStore, certificateCommands } from "./certificate-store.ts";
 import { backendKinds, backendName, serverName } from "./haproxy-config.ts";
-import { hostsOf, loginsOf, type RouteTable } from "./route-table.ts";
+import { challengesOf, hostsOf, loginsOf, type RouteTable } from "./route-table.ts";
 
 /** Files that commands name. */
 export interface HaproxyFiles {
@@ -10,6 +10,8 @@ export interface HaproxyFiles {
   readonly hostsFile: string;
   /** The map of login forms. */
   readonly loginsFile: string;
+  /** The map of open challenges. */
+  readonly challengesFile: string;
   readonly certificates: CertificateStore;
 }
 
@@ -21,7 +23,7 @@ export interface HaproxyFiles {
 export function commandsBetween(
   before: RouteTable,
   after: RouteTable,
-  { hostsFile, loginsFile, certificates }: HaproxyFiles,
+  { hostsFile, loginsFile, challengesFile, certificates }: HaproxyFiles,
 ): string[] {
   const [former, hosts] = [hostsOf(before), hostsOf(after)];
   const removed = [...former].filter(([host, number]) => hosts.get(host) !== number);
@@ -37,25 +39,26 @@ export function commandsBetween(
   return [
     ...first,
     ...removed.map(([host]) => `del map ${hostsFile} ${host}`),
-    ...loginCommands(loginsOf(before), loginsOf(after), loginsFile),
+    ...mapCommands(loginsOf(before), loginsOf(after), loginsFile),
+    ...mapCommands(challengesOf(before), challengesOf(after), challengesFile),
     ...servers,
     ...added.map(([host, number]) => `add map ${hostsFile} ${host} ${number}`),
     ...last,
   ];
 }
 
-function loginCommands(
-  before: ReadonlyMap<number, string>,
-  after: ReadonlyMap<number, string>,
+function mapCommands<K extends string | number>(
+  before: ReadonlyMap<K, string>,
+  after: ReadonlyMap<K, string>,
   file: string,
 ): string[] {
-  const isChanged = ([number, login]: [number, string]) => before.get(number) !== login;
+  const isChanged = ([key, value]: [K, string]) => before.get(key) !== value;
   return [
     // A changed entry is set, so that there is no time without a form.
     ...[...after]
       .filter(isChanged)
-      .map(([number, login]) => `${before.has(number) ? "set" : "add"} map ${file} ${number} ${login}`),
-    ...[...before.keys()].filter((number) => !after.has(number)).map((number) => `del map ${file} ${number}`),
+      .map(([key, value]) => `${before.has(key) ? "set" : "add"} map ${file} ${key} ${value}`),
+    ...[...before.keys()].filter((key) => !after.has(key)).map((key) => `del map ${file} ${key}`),
   ];
 }
 

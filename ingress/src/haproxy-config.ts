@@ -1,7 +1,8 @@
+import { acmeChallengePath } from "@holdfast/common/acme-challenge-path.ts";
 import { endpointOf, endpointText } from "@holdfast/common/endpoint.ts";
 import { ingressProbePath } from "@holdfast/common/ingress-probe-path.ts";
 import { appHeader, loginCookie, loginPath } from "./login-server.ts";
-import { hostsOf, loginsOf, type RouteTable, serversMax } from "./route-table.ts";
+import { challengesOf, hostsOf, loginsOf, type RouteTable, serversMax } from "./route-table.ts";
 
 export interface HaproxySettings {
   /** Each host:port to listen on. */
@@ -15,6 +16,9 @@ export interface HaproxySettings {
   readonly certificateListFile: string;
   readonly hostsFile: string;
   readonly loginsFile: string;
+  readonly challengesFile: string;
+  /** host:port of a server for challenges of other hosts, such as that of the API; empty: none. */
+  readonly challengesServer: string;
   /** Socket of the login form. */
   readonly loginSocket: string;
   /** Socket for commands. */
@@ -43,6 +47,11 @@ export function hostLines(table: RouteTable): string {
 /** The lines of the map from the number of an app's backends to its login form. */
 export function loginLines(table: RouteTable): string {
   return [...loginsOf(table)].map(([number, login]) => `${number} ${login}\n`).join("");
+}
+
+/** The lines of the map from the path of a challenge to its response. */
+export function challengeLines(table: RouteTable): string {
+  return [...challengesOf(table)].map(([path, response]) => `${path} ${response}\n`).join("");
 }
 
 /**
@@ -117,14 +126,31 @@ function bindLines(listen: readonly string[], options: string): string {
     .join("");
 }
 
-/** Redirects to the same path of the HTTPS listener. 308: the method and the body remain. */
-function redirectLines({ listen, redirectListen }: HaproxySettings, app: string): string {
+/**
+ * Redirects to the same path of the HTTPS listener, but responds to challenges of authorities. 308: the method and the
+ * body remain.
+ */
+function redirectLines(settings: HaproxySettings, app: string): string {
+  const { listen, redirectListen, hostsFile, challengesFile, challengesServer } = settings;
   if (redirectListen.length === 0) return "";
+  const response = `path,map_str(${challengesFile})`;
+  const isChallenge = `{ path_beg ${acmeChallengePath} }`;
+  const isOther = `${isChallenge} !{ req.hdr(host),host_only,lower,map_str(${hostsFile}) -m found }`;
   const [port = 443] = listen.map((each) => endpointOf(each).port);
   const host = `%[req.hdr(host),host_only]${port === 443 ? "" : `:${port}`}`;
+  // "allow" ends the rules, and only then is the backend of the frontend used. Its server listens only while it has an
+  // order, so that a check would find it down.
+  const [allow, server] =
+    challengesServer === ""
+      ? ["", ""]
+      : [
+          `  http-request allow if ${isOther}\n`,
+          `  default_backend challenges\nbackend challenges\n  server challenges ${challengesServer} no-check\n`,
+        ];
   return `frontend http
-${bindLines(redirectListen, "")}${app}  http-request redirect code 308 location https://${host}%[capture.req.uri]
-`;
+${bindLines(redirectListen, "")}  http-request return status 200 content-type text/plain lf-string %[${response}] if ${isChallenge} { ${response} -m found }
+${allow}${app}  http-request redirect code 308 location https://${host}%[capture.req.uri]
+${server}`;
 }
 
 function backendLines(number: number, servers: readonly (string | undefined)[]): string {

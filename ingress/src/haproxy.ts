@@ -11,7 +11,7 @@ import { ensureImage } from "@holdfast/image/make-image.ts";
 import { findSoftware } from "@holdfast/image/node-image.ts";
 import { type CertificateFile, certificateFiles, replaceCertificate } from "./certificate-store.ts";
 import { type HaproxyFiles, runCommands, sendCommand } from "./haproxy-commands.ts";
-import { haproxyConfig, hostLines, loginLines } from "./haproxy-config.ts";
+import { challengeLines, haproxyConfig, hostLines, loginLines } from "./haproxy-config.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /** Key and certificate chain of the ingress, PEM. */
@@ -23,6 +23,8 @@ export interface Certificate {
 export interface HaproxyDeps {
   readonly listen: readonly string[];
   readonly redirectListen: readonly string[];
+  /** host:port of a server for challenges of hosts without an app; empty: none. */
+  readonly challengesServer: string;
   readonly connections: number;
   readonly directory: string;
   /** Private key of domains of users, PEM. */
@@ -68,6 +70,7 @@ export function haproxyFilesBelow(directory: string, hostKey: string): HaproxyFi
   return {
     hostsFile: join(directory, "hosts.map"),
     loginsFile: join(directory, "logins.map"),
+    challengesFile: join(directory, "challenges.map"),
     certificates: {
       directory: join(directory, "certificates"),
       listFile: join(directory, "certificates.list"),
@@ -86,7 +89,7 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
   const asRoot = process.getuid?.() === 0;
   const configFile = join(directory, "haproxy.cfg");
   const certificateFile = join(directory, "server.pem");
-  const { hostsFile, loginsFile, certificates } = haproxyFilesBelow(directory, deps.hostKey);
+  const { hostsFile, loginsFile, challengesFile, certificates } = haproxyFilesBelow(directory, deps.hostKey);
   const sockets = join(directory, "sockets");
   const lowPorts = [...deps.listen, ...deps.redirectListen].some((each) => endpointOf(each).port < 1_024);
   let running: Running | undefined;
@@ -105,9 +108,11 @@ export function createHaproxy(deps: HaproxyDeps): Haproxy {
     await mkdir(sockets, { recursive: true, mode: 0o700 });
     const certificateListFile = certificates.listFile;
     const loginSocket = loginSocketBelow(directory);
-    const settings = { ...deps, certificateFile, certificateListFile, hostsFile, loginsFile, loginSocket, socket };
+    const files = { certificateFile, certificateListFile, hostsFile, loginsFile, challengesFile };
+    const settings = { ...deps, ...files, loginSocket, socket };
     await writeFile(hostsFile, hostLines(table), { mode: 0o644 });
     await writeSecret(loginsFile, loginLines(table));
+    await writeFile(challengesFile, challengeLines(table), { mode: 0o644 });
     await writeFile(configFile, haproxyConfig(table, settings), { mode: 0o644 });
     await writeSecret(certificateFile, pemOf({ key, certificate }));
     await chmod(directory, 0o755);

@@ -5,8 +5,8 @@ import {
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
-  type Server,
   request as requestHttp,
+  type Server,
 } from "node:http";
 import {
   connect as connectH2,
@@ -18,6 +18,7 @@ import { request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { connect as connectTls, type PeerCertificate } from "node:tls";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
@@ -33,7 +34,7 @@ import { SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Certificate, createHaproxy, type Haproxy, haproxyFilesBelow, loginSocketBelow } from "./haproxy.ts";
 import { createIngress, type Ingress } from "./ingress.ts";
-import { loginCookie, loginPath, type LoginServer, startLoginServer } from "./login-server.ts";
+import { type LoginServer, loginCookie, loginPath, startLoginServer } from "./login-server.ts";
 import type { HostCertificate, Route } from "./route-table.ts";
 
 // The real HAProxy before servers of the test, which stand for the machines of apps.
@@ -69,6 +70,7 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   let authority: TestAuthority;
   let directory: string;
   let port: number;
+  let challengesPort: number;
   let certificate: Certificate;
   let haproxy: Haproxy;
   let ingress: Ingress;
@@ -80,13 +82,14 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     directory = mkdtempSync(join(tmpdir(), "holdfast-ingress-"));
     const below = join(directory, "haproxy");
     mkdirSync(below);
-    [port] = (await freePorts(1)) as [number];
+    [port, challengesPort] = (await freePorts(2)) as [number, number];
     authority = await createTestAuthority();
     const made = await createTestCertificate();
     certificate = { key: made.key, certificate: made.cert };
     haproxy = createHaproxy({
       listen: [`127.0.0.1:${port}`, `${floatingIp}:${port}`],
       redirectListen: [`${redirectAddress}:80`],
+      challengesServer: `127.0.0.1:${challengesPort}`,
       connections: 200,
       directory: below,
       hostKey: hostKey.privateKey,
@@ -101,6 +104,7 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
       files: haproxyFilesBelow(below, hostKey.privateKey),
       routes: () => routes,
       certificate: () => certificate,
+      startsWithoutRoutes: false,
       delay: () => Promise.resolve(),
       random: () => 0,
       log,
@@ -168,14 +172,14 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     return { status: response.statusCode, headers: response.headers, body: text };
   }
 
-  function serve(route: Omit<Route, "certificates"> & Partial<Route>): void {
-    routes.set(route.appId, { certificates: [], ...route });
+  function serve(route: Omit<Route, "certificates" | "challenges"> & Partial<Route>): void {
+    routes.set(route.appId, { certificates: [], challenges: [], ...route });
     ingress.changed();
   }
 
   /** A certificate of the authority for the key of the ingress. */
   async function certificateOf(host: string): Promise<HostCertificate> {
-    return { host, chain: await authority.serverChain(hostKey.request, host) };
+    return { host, chain: await authority.serverChain(hostKey.request, host), key: "" };
   }
 
   /** The certificate that clients of the host get; undefined if they do not trust it. */
@@ -316,12 +320,35 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     });
   });
 
-  test("requests without TLS are redirected to the same path", async () => {
-    const call = requestHttp({ host: redirectAddress, path: "/a?b=c", headers: { host: "shop.test" } });
+  /** The response to a request without TLS. */
+  async function responseAt(host: string, path: string) {
+    const call = requestHttp({ host: redirectAddress, path, headers: { host }, agent: false });
     call.end();
     const [response] = (await once(call, "response")) as [IncomingMessage];
-    response.resume();
-    expect([response.statusCode, response.headers.location]).toEqual([308, `https://shop.test:${port}/a?b=c`]);
+    return { status: response.statusCode, location: response.headers.location, body: await text(response) };
+  }
+
+  test("requests without TLS are redirected to the same path", async () => {
+    const location = `https://shop.test:${port}/a?b=c`;
+    expect(await responseAt("shop.test", "/a?b=c")).toEqual({ status: 308, location, body: "" });
+  });
+
+  test("challenges have their responses until they end, and those of other hosts are passed on", async () => {
+    const other = createServer((call, response) => response.end(`${call.headers.host} ${call.url}`));
+    servers.push(other);
+    other.listen(challengesPort, "127.0.0.1");
+    await once(other, "listening");
+    const path = "/.well-known/acme-challenge/token-1";
+    const shop = { appId: "shop", hosts: ["shop.test"], nodes: [await node("shop-1")] };
+    serve({ ...shop, challenges: [{ token: "token-1", keyAuthorization: "token-1.print" }] });
+    const isServed = async () => (await responseAt("shop.test", path)).body === "token-1.print";
+    await waitUntil("the challenge is served", isServed, { withinMs: 20_000 });
+    expect(await responseAt("shop.test", `${path}0`)).toMatchObject({ status: 308 });
+    expect(await responseAt("api.test", `${path}0`)).toMatchObject({ status: 200, body: `api.test ${path}0` });
+    expect(await responseAt("api.test", "/")).toMatchObject({ status: 421 });
+    serve(shop);
+    await waitUntil("the challenge has ended", async () => (await responseAt("shop.test", path)).status === 308);
+    expect(faults).toEqual([]);
   });
 
   test("HTTP/2 of clients reaches programs as HTTP/1.1, and gRPC as HTTP/2 with its trailers", async () => {

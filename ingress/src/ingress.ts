@@ -9,6 +9,8 @@ export interface IngressDeps {
   readonly files: HaproxyFiles;
   readonly routes: () => ReadonlyMap<string, Route>;
   readonly certificate: () => Certificate;
+  /** True if HAProxy also has work without a route. */
+  readonly startsWithoutRoutes: boolean;
   /** Resolves after the time, or when the signal aborts. */
   readonly delay: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly random: () => number;
@@ -17,7 +19,8 @@ export interface IngressDeps {
 
 /**
  * Converges HAProxy to the routes: by commands where that is possible, else by a process beside the running one. The
- * first process starts with the first route, so that an installation without hosted apps has none.
+ * first process starts with the first route, so that an installation without hosted apps has none, unless challenges of
+ * other hosts pass through it.
  */
 export interface Ingress {
   /** Reports that routes, the certificate or the process have changed. */
@@ -26,7 +29,8 @@ export interface Ingress {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export function createIngress({ haproxy, files, routes, certificate, delay, random, log }: IngressDeps): Ingress {
+export function createIngress(deps: IngressDeps): Ingress {
+  const { haproxy, files, routes, certificate, startsWithoutRoutes, delay, random, log } = deps;
   const backOff = createBackOff(100, 10_000, random);
   let served: RouteTable = emptyTable;
   let servedCertificate = "";
@@ -36,7 +40,7 @@ export function createIngress({ haproxy, files, routes, certificate, delay, rand
 
   async function converge(): Promise<void> {
     const table = withRoutes(served, routes());
-    if (!haproxy.isRunning && routes().size === 0) return;
+    if (!haproxy.isRunning && routes().size === 0 && !startsWithoutRoutes) return;
     const current = certificate();
     if (isCertain && haproxy.isRunning && served.backends.length === table.backends.length) {
       if (servedCertificate !== current.certificate) await haproxy.renew(current);

@@ -44,6 +44,7 @@ if (first !== undefined) {
     files: haproxyFilesBelow(directory, hostKey),
     routes: () => feed.routes,
     certificate: () => identity,
+    startsWithoutRoutes: config.challengesServer !== "",
     delay: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),
     random: Math.random,
     log,

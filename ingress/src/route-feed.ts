@@ -25,7 +25,7 @@ export interface RouteFeed extends Feed<FollowRequest, RouteBatch> {
 
 export interface RouteFeedDeps {
   readonly listen: readonly string[];
-  /** Private key of domains of users, PEM, with its certificate request. */
+  /** Private key of domains of users that come without one, PEM, with its certificate request. */
   readonly hostKey: string;
   readonly certificateRequest: Uint8Array;
   /** Called after each batch that ends a change. */
@@ -40,10 +40,12 @@ export function createRouteFeed({ listen, hostKey, certificateRequest, onChange,
   let unlisted: Set<string> | undefined;
   let controllers: readonly string[] = [];
 
-  /** Without certificates for another key, such as one that was lost: HAProxy would not start with them. */
+  /**
+   * Without certificates for another key than theirs, such as one that was lost: HAProxy would not start with them.
+   */
   function withOwnCertificates(route: AppRoute): AppRoute {
-    const certificates = route.certificates.filter(({ host, chain }) => {
-      const isOwn = isCertificateOf(key, chain);
+    const certificates = route.certificates.filter(({ host, chain, key: sent }) => {
+      const isOwn = isCertificateOf(sent === "" ? key : sent, chain);
       if (!isOwn) log.warn("certificate for another key ignored", { host });
       return isOwn;
     });
@@ -71,6 +73,7 @@ export function createRouteFeed({ listen, hostKey, certificateRequest, onChange,
         listeners: reportedListeners(endpointsOf(listen)),
         certificateRequest,
         showsLogins: true,
+        acceptsKeys: true,
       }),
     apply(batch, controller) {
       if (batch.reset) log.info("following controller", { controller });
@@ -85,9 +88,10 @@ export function createRouteFeed({ listen, hostKey, certificateRequest, onChange,
   };
 }
 
-function isCertificateOf(key: KeyObject, chain: string): boolean {
+/** `key`: PEM, or parsed. */
+function isCertificateOf(key: KeyObject | string, chain: string): boolean {
   try {
-    return new X509Certificate(chain).checkPrivateKey(key);
+    return new X509Certificate(chain).checkPrivateKey(typeof key === "string" ? createPrivateKey(key) : key);
   } catch {
     return false;
   }

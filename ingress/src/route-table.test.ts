@@ -3,11 +3,24 @@ import { commandsBetween } from "./haproxy-commands.ts";
 import { emptyTable, hostsOf, type Route, serversMax, withRoutes } from "./route-table.ts";
 
 const routesOf = (...routes: Route[]) => new Map(routes.map((route) => [route.appId, route]));
-const shop = { appId: "shop", hosts: ["shop.test"], nodes: ["127.0.0.2:80", "127.0.0.3:80"], certificates: [] };
-const blog = { appId: "blog", hosts: ["blog.test", "www.test"], nodes: ["127.0.0.4:80"], certificates: [] };
+const shop = {
+  appId: "shop",
+  hosts: ["shop.test"],
+  nodes: ["127.0.0.2:80", "127.0.0.3:80"],
+  certificates: [],
+  challenges: [],
+};
+const blog = {
+  appId: "blog",
+  hosts: ["blog.test", "www.test"],
+  nodes: ["127.0.0.4:80"],
+  certificates: [],
+  challenges: [],
+};
 const files = {
   hostsFile: "/hosts",
   loginsFile: "/logins",
+  challengesFile: "/challenges",
   certificates: { directory: "/certificates", listFile: "/list", key: "key" },
 };
 
@@ -51,7 +64,7 @@ describe("a table of routes", () => {
 
   test("has a domain's certificate before its route, and removes it after the route", () => {
     const first = withRoutes(emptyTable, routesOf(blog));
-    const own = { ...blog, certificates: [{ host: "www.test", chain: "chain\n\nissuer\n" }] };
+    const own = { ...blog, certificates: [{ host: "www.test", chain: "chain\n\nissuer\n", key: "" }] };
     const second = withRoutes(first, routesOf(own));
     expect(commandsBetween(first, second, files)).toEqual([
       "new ssl cert /certificates/www.test.pem",
@@ -59,9 +72,12 @@ describe("a table of routes", () => {
       "commit ssl cert /certificates/www.test.pem",
       "add ssl crt-list /list /certificates/www.test.pem",
     ]);
-    const renewed = withRoutes(second, routesOf({ ...blog, certificates: [{ host: "www.test", chain: "newer" }] }));
+    const renewed = withRoutes(
+      second,
+      routesOf({ ...blog, certificates: [{ host: "www.test", chain: "newer", key: "its key" }] }),
+    );
     expect(commandsBetween(second, renewed, files)).toEqual([
-      "set ssl cert /certificates/www.test.pem <<\nnewer\nkey\n",
+      "set ssl cert /certificates/www.test.pem <<\nnewer\nits key\n",
       "commit ssl cert /certificates/www.test.pem",
     ]);
     expect(commandsBetween(renewed, withRoutes(renewed, routesOf({ ...blog, hosts: ["blog.test"] })), files)).toEqual([
@@ -71,12 +87,20 @@ describe("a table of routes", () => {
     ]);
   });
 
+  test("has the response to a challenge at its path, until the challenge ends", () => {
+    const first = withRoutes(emptyTable, routesOf(shop));
+    const next = withRoutes(first, routesOf({ ...shop, challenges: [{ token: "t", keyAuthorization: "t.print" }] }));
+    expect(commandsBetween(first, next, files)).toEqual(["add map /challenges /.well-known/acme-challenge/t t.print"]);
+    expect(commandsBetween(next, first, files)).toEqual(["del map /challenges /.well-known/acme-challenge/t"]);
+  });
+
   test("has twice the backends once all are in use, and at most as many servers as HAProxy", () => {
     const many = Array.from({ length: 65 }, (_, n) => ({
       appId: `a${n}`,
       hosts: [`a${n}.test`],
       nodes: [],
       certificates: [],
+      challenges: [],
     }));
     const full = withRoutes(emptyTable, routesOf(...many.slice(0, 64)));
     expect(full.backends).toHaveLength(64);

@@ -1,3 +1,5 @@
+import { acmeChallengePath } from "@holdfast/common/acme-challenge-path.ts";
+
 /** The way from the hosts of an app to its machines. */
 export interface Route {
   readonly appId: string;
@@ -9,6 +11,14 @@ export interface Route {
   readonly certificates: readonly HostCertificate[];
   /** Present: requests without a session get the login form. */
   readonly login?: RouteLogin | undefined;
+  /** Open challenges of its hosts. */
+  readonly challenges: readonly RouteChallenge[];
+}
+
+/** A challenge of an authority: the token in its path, and the response. */
+export interface RouteChallenge {
+  readonly token: string;
+  readonly keyAuthorization: string;
 }
 
 /** The login form of an app. */
@@ -23,6 +33,8 @@ export interface HostCertificate {
   readonly host: string;
   /** PEM, the leaf first. */
   readonly chain: string;
+  /** Private key, PEM; empty: that of the ingress. */
+  readonly key: string;
 }
 
 /**
@@ -96,9 +108,23 @@ export function loginsOf({ backends }: RouteTable): Map<number, string> {
   );
 }
 
-/** The certificate chain of each host that has its own. */
-export function certificatesOf({ backends }: RouteTable): Map<string, string> {
+/** The certificate of each host that has its own. */
+export function certificatesOf({ backends }: RouteTable): Map<string, HostCertificate> {
   return new Map(
-    backends.flatMap(({ route }) => route?.certificates.map(({ host, chain }) => [host, chain] as const) ?? []),
+    backends.flatMap(
+      ({ route }) => route?.certificates.map((certificate) => [certificate.host, certificate] as const) ?? [],
+    ),
+  );
+}
+
+/** The response to each open challenge, by its path. */
+export function challengesOf({ backends }: RouteTable): Map<string, string> {
+  return new Map(
+    backends.flatMap(
+      ({ route }) =>
+        route?.challenges.map(
+          ({ token, keyAuthorization }) => [`${acmeChallengePath}${token}`, keyAuthorization] as const,
+        ) ?? [],
+    ),
   );
 }

@@ -7,10 +7,11 @@ import {
 } from "@holdfast/common/data-planes.ts";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
+import { challengesServerOf } from "./acme/acme-child.ts";
+import { isOwnAddress } from "./advertised-listener.ts";
 import { type ChildSpec, nodejsProcess } from "./child.ts";
 import { localDataPlanes } from "./data-planes.ts";
 import { resolverAddressOf } from "./installation.ts";
-import { isOwnAddress } from "./advertised-listener.ts";
 import type { Layout } from "./layout.ts";
 import { objectsDirectory } from "./object-store.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
@@ -78,6 +79,7 @@ function dataPlaneHost(name: DataPlaneName, parts: PlatformParts): DataPlaneHost
     advertisedAddress: advertised?.address,
     resolverAddress: resolverAddressOf(installation),
     floatingIps: floatingIpsOf(environment),
+    challengesServer: challengesServerOf(environment),
     listenersOn: (address) => listenersOf([address], installation.ports[name], advertised),
   };
 }

@@ -15,6 +15,8 @@ export type AlertState = "ok" | "pending" | "firing" | "no_data" | "paused";
 
 export type AppDeploymentStatus = "deploying" | "succeeded" | "failed";
 
+export type AppDomainCertificateState = "pending" | "issued" | "failed";
+
 export type AppDomainStatus = "pending" | "verified";
 
 export type AppHosting = "external" | "platform";
@@ -285,6 +287,22 @@ export interface AppDomain {
   readonly verification: AppDomainRecord;
   readonly created_at: string;
   readonly verified_at: string | null;
+  /** Certificate by a public authority; null before the verification, and where ACME is not set up. */
+  readonly certificate: AppDomainCertificate | null;
+}
+
+/**
+ * The certificate of a domain by a public authority. Until there is one, the installation's authority has issued it.
+ */
+export interface AppDomainCertificate {
+  readonly state: AppDomainCertificateState;
+  /** Name of the authority; null before the first certificate. */
+  readonly issuer: string | null;
+  readonly expires_at: string | null;
+  /** Reason why there is no newer certificate, such as a limit of the authority; null while nothing is wrong. */
+  readonly error: string | null;
+  /** Time of the next attempt after one that failed. */
+  readonly next_attempt_at: string | null;
 }
 
 /** The DNS record that proves the ownership of a domain. */

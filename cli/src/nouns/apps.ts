@@ -4,7 +4,7 @@ import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, take } from "../flag-values.ts";
-import { appOf, monitoredOf } from "../lookup.ts";
+import { appOf, monitoredOf, notFound } from "../lookup.ts";
 import { addAppHosting, appColumns, appView, authOption } from "./app-hosting.ts";
 import { addAppViews } from "./app-views.ts";
 import { waitForOperation } from "./operation-wait.ts";
@@ -119,6 +119,17 @@ function addDomains(domains: CliCommand): void {
     .description("list the domains of an app, with the DNS records for their verification")
     .example("apps domains list shop")
     .does(async (context, app: string) => context.output.list((await appOf(context, app)).domains, domainColumns));
+
+  domains
+    .command("get <app> <domain>")
+    .description("show a domain with its certificate by a public authority")
+    .example("apps domains get shop www.shop.example")
+    .does(async (context, app: string, domain: string) => {
+      const { domains: all } = await appOf(context, app);
+      const found = all.find(({ id }) => id === domainId(all, domain));
+      if (found === undefined) throw notFound("domain", domain);
+      context.output.show(found, [...domainColumns, "certificate"]);
+    });
 
   domains
     .command("add <app> <domain>")

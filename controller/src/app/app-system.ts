@@ -1,5 +1,5 @@
-import { organizationKind } from "#access/organization/organization.ts";
 import { tokenKind } from "#access/credential/credential.ts";
+import { organizationKind } from "#access/organization/organization.ts";
 import { quotasPart } from "#access/organization/quotas.ts";
 import { offersPart } from "#catalog/catalog-api.ts";
 import { egressPart } from "#egress-system.ts";
@@ -7,9 +7,9 @@ import { fleetPart } from "#fleet/fleet-system.ts";
 import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import { definePart } from "#kernel/part.ts";
 import type { Changes } from "#kernel/store/unit-of-work.ts";
 import type { System } from "#kernel/system.ts";
-import { definePart } from "#kernel/part.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import { operationKind } from "#operation/operation.ts";
 import { operationTypes } from "#operation/operation-definition.ts";
@@ -38,14 +38,16 @@ import { createAuthRequestWork } from "./auth/auth-request-reconciler.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { userHandlers } from "./auth/user-api.ts";
+import { type DomainCertificateSettings, domainCertificateSettings } from "./certificate/acme-settings.ts";
+import { createDomainCertificates } from "./certificate/domain-certificates.ts";
 import { createAttachedServices } from "./hosting/attached-services.ts";
 import { contributeHosting } from "./hosting/contribute-hosting.ts";
 import { deploymentKind } from "./hosting/deployment.ts";
 import { createDeploymentApi } from "./hosting/deployment-api.ts";
 import {
   createFloatingIps,
-  floatingIpKind,
   type FloatingIpSettings,
+  floatingIpKind,
   floatingIpSettings,
 } from "./hosting/floating-ip.ts";
 import { createHostingCommands } from "./hosting/hosting-commands.ts";
@@ -56,9 +58,9 @@ import { createPlatformApi, type PlatformApiSettings, platformApiSettings } from
 import { createAppIngress } from "./ingress/app-ingress.ts";
 import { contributeIngress, type IngressSettings, ingressSettings } from "./ingress/contribute-ingress.ts";
 import { type AppSettings, appSettings, contributeIssuerFeed } from "./issuer-feed.ts";
+import { contributeRegistry, type RegistrySettings, registrySettings } from "./registry/contribute-registry.ts";
 import { createAppKind } from "./resource-kind/app-kind.ts";
 import { createBundleAttachments } from "./resource-kind/bundle-attachments.ts";
-import { contributeRegistry, type RegistrySettings, registrySettings } from "./registry/contribute-registry.ts";
 
 /** The kind of apps in bundles, whose system opens later. */
 const appKindPart = definePart<ResourceKind>("apps in bundles");
@@ -70,7 +72,14 @@ const appKindPart = definePart<ResourceKind>("apps in bundles");
  */
 export const appSystem = declareSystem({
   name: "app",
-  settings: { ...appSettings, ...registrySettings, ...ingressSettings, ...platformApiSettings, ...floatingIpSettings },
+  settings: {
+    ...appSettings,
+    ...registrySettings,
+    ...ingressSettings,
+    ...platformApiSettings,
+    ...floatingIpSettings,
+    ...domainCertificateSettings,
+  },
   declares: [operationTypes.of(...Object.values(hostingOperations))],
   scopes: { apps: { verbs: ["read", "write", "secrets", "data"], completeFrom: "developer" } },
   audited: {
@@ -91,7 +100,12 @@ export const appSystem = declareSystem({
   open: openAppSystem,
 });
 
-type Settings = AppSettings & RegistrySettings & IngressSettings & PlatformApiSettings & FloatingIpSettings;
+type Settings = AppSettings &
+  RegistrySettings &
+  IngressSettings &
+  PlatformApiSettings &
+  FloatingIpSettings &
+  DomainCertificateSettings;
 
 function openAppSystem(kernel: Kernel, use: Use, settings: Settings): System {
   const { taskIds, addTaskSource } = use(operationPart);
@@ -140,15 +154,22 @@ function openAppSystem(kernel: Kernel, use: Use, settings: Settings): System {
     fleet,
     sealer,
   });
+  const ingress = createAppIngress(ingresses, domain, {
+    trust: () => authority.trustBundle,
+    awaitNames: fleetSystem.awaitNames,
+  });
+  const isIssuer = (appId: string, domainName: string) => isIssuerHost(auths.get(appId)?.object, domainName);
+  const domainCertificates = createDomainCertificates(
+    { ...kernel, apps, isIssuer, hostOf: ingress.hostOf, ingressAddresses: settings.ingressAddresses },
+    settings,
+  );
   const hosting = {
     ...all,
+    ...domainCertificates,
     attached,
     platformApi: createPlatformApi({ ...kernel, ...settings, domain, tokens: collections.open(tokenKind) }),
     floatingIps: createFloatingIps({ ...kernel, ...settings, claims: collections.open(floatingIpKind) }),
-    ingress: createAppIngress(ingresses, domain, {
-      trust: () => authority.trustBundle,
-      awaitNames: fleetSystem.awaitNames,
-    }),
+    ingress,
     hosts: fleetSystem.hosts,
     machines: fleetSystem.machines,
     fleet,
@@ -180,7 +201,6 @@ function openAppSystem(kernel: Kernel, use: Use, settings: Settings): System {
     const auth = auths.get(appId)?.object;
     return auth !== undefined && isEnabled(auth) && auth.spec.attachmentId === attachmentId;
   };
-  const isIssuer = (appId: string, domainName: string) => isIssuerHost(auths.get(appId)?.object, domainName);
   const lookUpTxt = createTxtLookup(domainResolvers);
   const isPaused = () => kernel.automationPauses.list("deletion").length > 0;
   const isRunning = (id: string) =>
@@ -202,6 +222,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: Settings): System {
     rpcs: [
       createAppApi({
         ...all,
+        ...domainCertificates,
         quotas: use(quotasPart),
         hosting: hostingCommands,
         attached,
@@ -241,6 +262,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: Settings): System {
       }),
       createAuthRequestWork(all),
       createHostingWork({ ...hosting, removeRest }),
+      domainCertificates.work,
       createDomainChecks({ ...all, lookUpTxt, isIssuer, isPaused }),
     ],
   };

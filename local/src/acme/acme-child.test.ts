@@ -1,7 +1,7 @@
 import { expect, it, test } from "vitest";
 import { layoutOf } from "../layout.ts";
 import { sourcePrograms } from "../programs.ts";
-import { acmeCertificateSettings, acmeChild } from "./acme-child.ts";
+import { acmeCertificateSettings, acmeChild, challengesServerOf } from "./acme-child.ts";
 
 const partsOf = (environment: Readonly<Record<string, string>>, advertise?: string) => ({
   layout: layoutOf("/srv/holdfast"),
@@ -38,4 +38,14 @@ test.each([undefined, "192.0.2.1", "2001:db8::1"])("%s is no public name", (adve
 it("refuses a second certificate of the operator", () => {
   const both = { HOLDFAST_ACME_EMAIL: "a@example.com", HOLDFAST_API_CERT_FILE: "/etc/holdfast/fullchain.pem" };
   expect(() => acmeCertificateSettings(partsOf(both, "db.example.com"))).toThrow("two certificates of the API");
+});
+
+it("is behind the ingress if that redirects at the port of challenges", () => {
+  const email = { HOLDFAST_ACME_EMAIL: "a@example.com" };
+  const redirects = { ...email, HOLDFAST_INGRESS_REDIRECT_LISTEN: "192.0.2.1:80" };
+  expect(challengesServerOf(email)).toBe("");
+  expect(challengesServerOf({ HOLDFAST_INGRESS_REDIRECT_LISTEN: "192.0.2.1:80" })).toBe("");
+  expect(challengesServerOf({ ...redirects, HOLDFAST_ACME_LISTEN: "0.0.0.0:8080" })).toBe("");
+  expect(challengesServerOf(redirects)).toBe("127.0.0.1:8402");
+  expect(acmeChild(partsOf(redirects, "db.example.com"))?.env["HOLDFAST_ACME_LISTEN"]).toBe("127.0.0.1:8402");
 });

@@ -1,11 +1,13 @@
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { type ChildSpec, nodejsProcess } from "../child.ts";
 import type { Layout } from "../layout.ts";
 import type { PlatformParts } from "../platform-parts.ts";
 import { UserError } from "../user-error.ts";
 import { certificateFiles } from "./certificate-store.ts";
+import { acmeSettings } from "./config.ts";
 
 type AcmeParts = Pick<PlatformParts, "layout" | "environment" | "advertised" | "programs">;
 
@@ -14,6 +16,20 @@ const directoryOf = ({ pki }: Layout) => join(pki, "acme");
 /** True if the operator wants the API's certificate from a public authority. */
 export function isAcmeEnabled(environment: PlatformParts["environment"]): boolean {
   return Boolean(lookUp(environment, "HOLDFAST_ACME_EMAIL"));
+}
+
+/** Address of the ACME client of the API where the ingress has the port of challenges itself. */
+const behindIngress = "127.0.0.1:8402";
+
+/**
+ * host:port to which the ingress passes the challenges of the API's names, because it redirects at the port at which
+ * the API's ACME client would listen; empty if the client listens there.
+ */
+export function challengesServerOf(environment: PlatformParts["environment"]): string {
+  const redirects = (lookUp(environment, "HOLDFAST_INGRESS_REDIRECT_LISTEN") ?? "").split(",").filter(Boolean);
+  const { port } = endpointOf(lookUp(environment, "HOLDFAST_ACME_LISTEN") ?? acmeSettings.listen.fallback ?? "");
+  const isShared = isAcmeEnabled(environment) && redirects.some((each) => endpointOf(each).port === port);
+  return isShared ? behindIngress : "";
 }
 
 /** Settings of controllers for a certificate that the ACME client obtains; none if it is not enabled. */
@@ -39,9 +55,11 @@ export function acmeChild({ layout, environment, advertised, programs }: AcmePar
   if (name === undefined || isIP(name) !== 0)
     throw new UserError("HOLDFAST_ACME_EMAIL: a certificate needs a public name of this machine: --advertise NAME");
   const authorities = lookUp(environment, "HOLDFAST_ACME_CA_FILE");
+  const challengesServer = challengesServerOf(environment);
   return nodejsProcess("acme", programs.acme, environment, {
     HOLDFAST_ACME_NAMES: [name, ...(lookUp(environment, "HOLDFAST_ACME_NAMES")?.split(",") ?? [])].join(","),
     HOLDFAST_ACME_STATE_DIR: directoryOf(layout),
+    ...(challengesServer !== "" && { HOLDFAST_ACME_LISTEN: challengesServer }),
     ...(authorities && { NODE_EXTRA_CA_CERTS: authorities }),
   });
 }

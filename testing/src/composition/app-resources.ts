@@ -1,3 +1,5 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Quotas } from "@holdfast/controller/access/organization/quotas.ts";
 import type { AppObject } from "@holdfast/controller/app/app/app.ts";
 import { appKind } from "@holdfast/controller/app/app/app.ts";
 import { deploymentKind } from "@holdfast/controller/app/hosting/deployment.ts";
@@ -5,7 +7,6 @@ import { isHosted } from "@holdfast/controller/app/hosting/hosted-app.ts";
 import { createHostingCommands } from "@holdfast/controller/app/hosting/hosting-commands.ts";
 import { createAppKind } from "@holdfast/controller/app/resource-kind/app-kind.ts";
 import { createBundleAttachments } from "@holdfast/controller/app/resource-kind/bundle-attachments.ts";
-import type { Quotas } from "@holdfast/controller/access/organization/quotas.ts";
 import { defaultCatalog } from "@holdfast/controller/catalog/catalog.ts";
 import { newHost } from "@holdfast/controller/fleet/host/host.ts";
 import type { Sealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
@@ -16,7 +17,6 @@ import type { ResourceKind } from "@holdfast/controller/resource-kind/resource-k
 import { databaseUserKind } from "@holdfast/controller/services/contents/user/database-user.ts";
 import { createFilesKeyChanges } from "@holdfast/controller/services/files/files-key-changes.ts";
 import { managedServiceKind } from "@holdfast/controller/services/service/managed-service.ts";
-import type { Clock } from "@holdfast/common/clock.ts";
 
 /** The kind of apps over a store, without machines. */
 export interface AppResources {
@@ -55,6 +55,7 @@ export function createAppResources({ set, quotas, sealer, clock, newId }: AppRes
     registry: { address: "registry.test", authorities: () => "" },
     attached: { prefixesOf: ({ spec }) => spec.attachments.flatMap(({ prefix }) => prefix ?? []) },
     ingress: { urlOf: () => "https://app.test" },
+    certificateOf: () => undefined,
   });
   const keys = createFilesKeyChanges({ users, sealer, clock, newId });
   return {

@@ -1,8 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { get } from "node:https";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { decode, streamEncode } from "dns-packet";
 import { freePorts } from "../platform/free-ports.ts";
 import { startTemporaryProcess } from "../platform/temporary-process.ts";
@@ -23,12 +27,24 @@ export interface Pebble {
   readonly caFile: string;
   /** Port at which it finds this host's port 80. */
   readonly httpPort: number;
+  /** The root of the certificates that it issues, PEM. */
+  root(): Promise<string>;
+  /** Stops the process as it is, so that requests to it have no response. */
+  pause(): void;
+  resume(): void;
   close(): Promise<void>;
 }
 
 export const pebbleProgram = () => testGoProgram(pebbleModule);
 
-export async function startPebble(program: string): Promise<Pebble> {
+export interface PebbleOptions {
+  /** Lifetime of certificates. */
+  readonly validitySeconds?: number;
+  /** Domains that it refuses. */
+  readonly refused?: readonly string[];
+}
+
+export async function startPebble(program: string, options: PebbleOptions = {}): Promise<Pebble> {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-pebble-"));
   const [port = 0, managementPort = 0, httpPort = 0, tlsPort = 0] = await freePorts(4);
   const [caFile, keyFile, config] = ["ca.pem", "key.pem", "config.json"].map((name) => join(directory, name)) as [
@@ -48,6 +64,10 @@ export async function startPebble(program: string): Promise<Pebble> {
     privateKey: keyFile,
     httpPort,
     tlsPort,
+    domainBlocklist: options.refused ?? [],
+    ...(options.validitySeconds !== undefined && {
+      profiles: { default: { description: "for tests", validityPeriod: options.validitySeconds } },
+    }),
   };
   writeFileSync(config, JSON.stringify({ pebble }));
   const names = await startNames();
@@ -57,7 +77,17 @@ export async function startPebble(program: string): Promise<Pebble> {
     directoryUrl: `https://127.0.0.1:${port}/dir`,
     caFile,
     httpPort,
+    async root() {
+      const [response] = (await once(
+        get({ host: "127.0.0.1", port: managementPort, path: "/roots/0", ca: readFileSync(caFile) }),
+        "response",
+      )) as [IncomingMessage];
+      return text(response);
+    },
+    pause: () => child.signal("SIGSTOP"),
+    resume: () => child.signal("SIGCONT"),
     async close() {
+      child.signal("SIGCONT");
       await child.end("SIGTERM");
       await names.close();
       rmSync(directory, { recursive: true, force: true });

@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type App,
   type AppDomain,
+  type AppDomainCertificate,
   AppDomainSchema,
   AppDomainStatus,
   AppHosting,
@@ -12,8 +13,8 @@ import {
   AttachmentSchema,
   AttachmentStatus,
 } from "@holdfast/proto/holdfast/v1/app_pb.ts";
-import { operationMessage } from "#operation/operation-message.ts";
 import { isFinished, type OperationObject } from "#operation/operation.ts";
+import { operationMessage } from "#operation/operation-message.ts";
 import type { DeploymentObject } from "../hosting/deployment.ts";
 import { isHosted } from "../hosting/hosted-app.ts";
 import { appStatuses, hostedMessage } from "../hosting/hosting-message.ts";
@@ -29,10 +30,15 @@ export interface AppMessageContext {
   readonly deployment: (id: string) => DeploymentObject | undefined;
   readonly operation: (id: string) => OperationObject | undefined;
   readonly urlOf: (app: AppObject) => string;
+  readonly certificateOf: CertificateOfDomain;
 }
 
+/** The message of a domain's certificate; undefined without one. */
+export type CertificateOfDomain = (appId: string, domain: DomainSpec) => AppDomainCertificate | undefined;
+
 /** The message of an app; the status of an attachment is that its service runs. */
-export function appMessage(app: AppObject, { isRunning, deployment, operation, urlOf }: AppMessageContext): App {
+export function appMessage(app: AppObject, context: AppMessageContext): App {
+  const { isRunning, deployment, operation, urlOf, certificateOf } = context;
   const { metadata, spec } = app;
   const hosted = isHosted(app) ? app : undefined;
   const desired = hosted && deployment(hosted.spec.hosting.deploymentId);
@@ -44,7 +50,7 @@ export function appMessage(app: AppObject, { isRunning, deployment, operation, u
     hosting: hosted === undefined ? AppHosting.EXTERNAL : AppHosting.PLATFORM,
     ...(spec.homeUrl !== null && { homeUrl: spec.homeUrl }),
     attachments: spec.attachments.map((attachment) => attachmentMessage(metadata.id, attachment, isRunning)),
-    domains: spec.domains.map((domain) => domainMessage(metadata.id, domain)),
+    domains: spec.domains.map((domain) => domainMessage(metadata.id, domain, certificateOf(metadata.id, domain))),
     ...(hosted && desired && { hosted: { ...hostedMessage(hosted, desired), url: urlOf(hosted) } }),
     ...(inProgress && !isFinished(inProgress) && { operation: operationMessage(inProgress) }),
     ...(metadata.managedBy && { managedBy: { kind: metadata.managedBy.kind, id: metadata.managedBy.id } }),
@@ -76,7 +82,7 @@ export function attachmentMessage(
   });
 }
 
-export function domainMessage(appId: string, domain: DomainSpec): AppDomain {
+export function domainMessage(appId: string, domain: DomainSpec, certificate?: AppDomainCertificate): AppDomain {
   const { id, name, createdAt, verifiedAt } = domain;
   return create(AppDomainSchema, {
     id,
@@ -86,5 +92,6 @@ export function domainMessage(appId: string, domain: DomainSpec): AppDomain {
     verification: recordOf(domain),
     createdAt: timestampFromMs(createdAt),
     ...(verifiedAt !== null && { verifiedAt: timestampFromMs(verifiedAt) }),
+    ...(certificate && { certificate }),
   });
 }

@@ -1,5 +1,5 @@
 import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
-import { callerScoped, casesOf, type Contract, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
+import { type Contract, callerScoped, casesOf, objectScoped, ofCaller } from "@holdfast/testing/contract/contract.ts";
 import { page, sdkCalls } from "@holdfast/testing/contract/sdk-calls.ts";
 
 declare module "@holdfast/testing/contract/contract.ts" {
@@ -74,7 +74,10 @@ export default {
     "holdfast.v1.HostedApp.last_lines": "20",
   },
   kindBounds: {
+    "acme-account": "one of each authority that the operator has set",
     "app-deployment": "20 of each app; a quota bounds the apps",
+    "domain-certificate":
+      "one of each domain, and of those deleted within an hour: 10 domains an app, 30 orders an hour",
     "floating-ip": "one of each app; HOLDFAST_FLOATING_IPS has them",
   },
   sentSecrets: {

@@ -6,7 +6,7 @@ import type { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type AppObject, type DomainSpec, domainsMax, hasVerified } from "./app.ts";
 import type { AppAccess, ChangeApp } from "./app-access.ts";
-import { domainMessage } from "./app-message.ts";
+import { type CertificateOfDomain, domainMessage } from "./app-message.ts";
 import { domainNameOf, type LookUpTxt, recordOf } from "./domain-record.ts";
 
 type DomainHandlers = Pick<Handlers<typeof AppService>, "createAppDomain" | "verifyAppDomain" | "deleteAppDomain">;
@@ -16,6 +16,7 @@ export interface DomainApiDeps {
   readonly access: AppAccess;
   readonly change: ChangeApp;
   readonly lookUpTxt: LookUpTxt;
+  readonly certificateOf: CertificateOfDomain;
   /** True if the domain is the host of the app's issuer. */
   readonly isIssuer: (appId: string, domain: string) => boolean;
   /** The platform's domain; apps cannot have it or a name below it. */
@@ -101,7 +102,8 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
         );
         return { ...app.spec, domains };
       });
-      return domainMessage(appId, spec.domains.find(({ id }) => id === domainId) ?? before);
+      const after = spec.domains.find(({ id }) => id === domainId) ?? before;
+      return domainMessage(appId, after, deps.certificateOf(appId, after));
     },
 
     async deleteAppDomain({ appId, domainId }, call) {

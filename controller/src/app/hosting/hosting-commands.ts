@@ -11,6 +11,7 @@ import { canceled, findOperation, isFinished, type OperationObject, operationKin
 import { newOperation, type OperationDefinition } from "#operation/operation-definition.ts";
 import { serviceOperations } from "#services/service/service-operations.ts";
 import { type AppObject, appKind } from "../app/app.ts";
+import type { CertificateOfDomain } from "../app/app-message.ts";
 import type { AppIngress } from "../ingress/app-ingress.ts";
 import type { AttachedServices } from "./attached-services.ts";
 import { appOfDeployment, type DeploymentObject, deploymentKind, type ReleaseSettings } from "./deployment.ts";
@@ -27,8 +28,8 @@ import {
   requireNoReserved,
   sizeOf,
 } from "./hosting-request.ts";
-import { withLoginForm } from "./login-form.ts";
 import type { RegistryEndpoint } from "./image-digest.ts";
+import { withLoginForm } from "./login-form.ts";
 import { newHosting, withDeployment } from "./new-deployment.ts";
 
 /** An app after a change, with the deployment and the operation of it, which collections do not have yet. */
@@ -47,6 +48,7 @@ export interface HostingCommands {
   readonly portOf: (app: HostedApp) => number | undefined;
   /** URL of an app for clients. */
   readonly urlOf: (app: AppObject) => string;
+  readonly certificateOf: CertificateOfDomain;
   /**
    * Checks a request for a new app. Returns the function that adds its hosting to the unit of work, or undefined for an
    * app that runs outside of the platform. Throws INVALID_REQUEST and HOSTING_UNAVAILABLE.
@@ -88,6 +90,7 @@ export interface HostingCommandsDeps {
   readonly registry: RegistryEndpoint;
   readonly attached: Pick<AttachedServices, "prefixesOf">;
   readonly ingress: Pick<AppIngress, "urlOf">;
+  readonly certificateOf: CertificateOfDomain;
   readonly sealer: Sealer;
   readonly newId: () => string;
   readonly clock: Clock;
@@ -156,6 +159,7 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
     operation: (id) => operations.get(id)?.object,
     portOf: ({ spec }) => deployments.get(spec.hosting.deploymentId)?.object.spec.settings.port,
     urlOf: deps.ingress.urlOf,
+    certificateOf: deps.certificateOf,
 
     added(request) {
       const { imageRef } = request;

@@ -166,6 +166,7 @@ beforeAll(async () => {
       urlOf: () => "",
       isReachable: async () => isReachable,
     },
+    certificateOf: () => undefined,
     zone: createZoneRecords(records, clock),
     clock,
     log: silentLog,

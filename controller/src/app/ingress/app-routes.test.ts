@@ -65,7 +65,12 @@ test("a route has the app's name and its verified domains, each of which one app
     "holdfast.test",
     (_, name) => name === "login.example",
     () => undefined,
+    (_, domains) => domains.map((token) => ({ token, keyAuthorization: `${token}.thumbprint` })),
   );
+  expect(routes.map(({ challenges }) => challenges.map(({ token }) => token))).toEqual([
+    [],
+    ["c.example", "a.example"],
+  ]);
   expect(routes.map(({ appId, hosts }) => [appId, hosts])).toEqual([
     ["one", ["one-one.apps.holdfast.test"]],
     ["two", ["two-two.apps.holdfast.test", "c.example", "a.example"]],
@@ -77,6 +82,7 @@ test("a route has the app's name and its verified domains, each of which one app
       "holdfast.test",
       () => false,
       () => undefined,
+      () => [],
     )[0]?.hosts,
   ).toEqual(["one-one.apps.holdfast.test", "192.0.2.7"]);
   expect(routes[0]?.nodes).toEqual(["10.0.0.1:8080"]);

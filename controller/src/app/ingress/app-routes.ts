@@ -1,6 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { endpointText } from "@holdfast/common/endpoint.ts";
-import { type AppLoginSchema, type AppRoute, AppRouteSchema } from "@holdfast/proto/holdfast/ingress/v1/ingress_pb.ts";
+import {
+  type AcmeChallengeSchema,
+  type AppLoginSchema,
+  type AppRoute,
+  AppRouteSchema,
+} from "@holdfast/proto/holdfast/ingress/v1/ingress_pb.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { AppObject } from "../app/app.ts";
 import { type HostedApp, isHosted } from "../hosting/hosted-app.ts";
@@ -17,6 +22,7 @@ export function appRoutes(
   domain: string,
   isIssuer: (appId: string, domain: string) => boolean,
   loginOf: (app: HostedApp) => MessageInitShape<typeof AppLoginSchema> | undefined,
+  challengesOf: (appId: string, domains: readonly string[]) => MessageInitShape<typeof AcmeChallengeSchema>[],
 ): AppRoute[] {
   const routed = [...apps].flatMap(({ object }) => {
     if (!isHosted(object) || object.metadata.deletionRequestedAt !== undefined) return [];
@@ -39,6 +45,7 @@ export function appRoutes(
       hosts: [appHost(app, domain), ...own, ...floating],
       nodes,
       ...(login && { login }),
+      challenges: challengesOf(id, own),
     });
   });
 }

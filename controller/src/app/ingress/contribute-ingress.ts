@@ -9,6 +9,8 @@ import type { Contribution } from "#kernel/part.ts";
 import { certificateNames } from "#kernel/pki/local-identities.ts";
 import { appKind } from "../app/app.ts";
 import { authKind, isIssuerHost } from "../auth/auth.ts";
+import { domainCertificateKind } from "../certificate/domain-certificate.ts";
+import { createServedCertificates } from "../certificate/served-certificates.ts";
 import type { HostedApp } from "../hosting/hosted-app.ts";
 import { routeLoginOf } from "../hosting/login-form.ts";
 import { appRoutes } from "./app-routes.ts";
@@ -42,16 +44,20 @@ export function contributeIngress(
   const machines = collections.open(machineKind);
   const auths = collections.open(authKind);
   const isIssuer = (appId: string, name: string) => isIssuerHost(auths.get(appId)?.object, name);
+  const certificates = collections.open(domainCertificateKind);
+  const { certificateOf, challengesOf } = createServedCertificates({ ...kernel, certificates });
   const loginOf = (app: HostedApp) => routeLoginOf(app, kernel.sealer);
   const service = createIngressFeed({
     ...kernel,
     ready: () => collections.ready(),
-    routes: () => appRoutes(apps.values(), (id) => machines.get(id)?.object, fleet().domain, isIssuer, loginOf),
+    routes: () =>
+      appRoutes(apps.values(), (id) => machines.get(id)?.object, fleet().domain, isIssuer, loginOf, challengesOf),
+    publicCertificateOf: certificateOf,
     // Clients send no server name for an address.
     isCovered: (host) => isIP(host) !== 0 || host.endsWith(`.${fleet().domain}`),
     now: kernel.clock.now,
     subscribe(onChange) {
-      const watches = [apps, machines, auths].map((collection) => collection.subscribe(onChange));
+      const watches = [apps, machines, auths, certificates].map((collection) => collection.subscribe(onChange));
       return {
         close() {
           for (const watch of watches) watch.close();

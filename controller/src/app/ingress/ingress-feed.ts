@@ -18,6 +18,7 @@ import {
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { ControllerRegistry } from "#kernel/runtime/controller-registry.ts";
 import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
+import type { ServedCertificates } from "../certificate/served-certificates.ts";
 import { createHostCertificates } from "../host-certificates.ts";
 
 export interface IngressFeedDeps {
@@ -26,6 +27,8 @@ export interface IngressFeedDeps {
   readonly routes: () => AppRoute[];
   /** True for a host that the certificate of ingresses has. */
   readonly isCovered: (host: string) => boolean;
+  /** The certificate of a host by a public authority, with its key; undefined without one. */
+  readonly publicCertificateOf: ServedCertificates["certificateOf"];
   /** Calls `onChange` whenever `routes` may have changed. */
   readonly subscribe: (onChange: () => void) => { close(): void };
   readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
@@ -43,8 +46,8 @@ const batchDelayMs = 20;
 const certificateCheckMs = 60_000;
 
 /**
- * The stream that ingresses follow: the routes of all hosted apps, then each change. Each domain of a user has a
- * certificate for the ingress's own key.
+ * The stream that ingresses follow: the routes of all hosted apps, then each change. Each domain of a user has the
+ * certificate of a public authority, or one for the ingress's own key.
  */
 export function createIngressFeed(deps: IngressFeedDeps) {
   const { installationId, controllerRegistry, log } = deps;
@@ -63,7 +66,7 @@ export function createIngressFeed(deps: IngressFeedDeps) {
     closed.signal.addEventListener("abort", () => firstRequest.reject(new RpcFailure(Code.CANCELLED, "ended")), {
       once: true,
     });
-    const { certificateRequest, showsLogins } = await firstRequest.promise;
+    const { certificateRequest, showsLogins, acceptsKeys } = await firstRequest.promise;
     await deps.ready();
     const certificates = createHostCertificates(certificateRequest, deps);
     log.info("ingress connected", { ingress });
@@ -82,9 +85,13 @@ export function createIngressFeed(deps: IngressFeedDeps) {
     async function certified(route: AppRoute): Promise<AppRoute> {
       if (certificateRequest.length === 0) return route;
       const hosts = route.hosts.filter((host) => !deps.isCovered(host));
-      const own = hosts.map(async (host) =>
-        create(HostCertificateSchema, { host, chain: await certificates.chainOf(host) }),
-      );
+      const own = hosts.map(async (host) => {
+        const publicOne = acceptsKeys ? deps.publicCertificateOf(route.appId, host) : undefined;
+        return create(
+          HostCertificateSchema,
+          publicOne ? { host, ...publicOne } : { host, chain: await certificates.chainOf(host) },
+        );
+      });
       return create(AppRouteSchema, { ...route, certificates: await Promise.all(own) });
     }
 

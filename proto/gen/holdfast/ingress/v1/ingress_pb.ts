@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/ingress/v1/ingress.proto.
  */
 export const file_holdfast_ingress_v1_ingress: GenFile = /*@__PURE__*/
-  fileDesc("CiFob2xkZmFzdC9pbmdyZXNzL3YxL2luZ3Jlc3MucHJvdG8SE2hvbGRmYXN0LmluZ3Jlc3MudjEiVQoNRm9sbG93UmVxdWVzdBIRCglsaXN0ZW5lcnMYASADKAkSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgCIAEoDBIUCgxzaG93c19sb2dpbnMYAyABKAgigAEKClJvdXRlQmF0Y2gSDQoFcmVzZXQYASABKAgSDgoGc3luY2VkGAIgASgIEi0KBnJvdXRlcxgDIAMoCzIdLmhvbGRmYXN0LmluZ3Jlc3MudjEuQXBwUm91dGUSDwoHcmVtb3ZlZBgEIAMoCRITCgtjb250cm9sbGVycxgFIAMoCSKxAQoIQXBwUm91dGUSDgoGYXBwX2lkGAEgASgJEg0KBWhvc3RzGAIgAygJEg0KBW5vZGVzGAMgAygJEjoKDGNlcnRpZmljYXRlcxgEIAMoCzIkLmhvbGRmYXN0LmluZ3Jlc3MudjEuSG9zdENlcnRpZmljYXRlEjEKBWxvZ2luGAUgASgLMh0uaG9sZGZhc3QuaW5ncmVzcy52MS5BcHBMb2dpbkgAiAEBQggKBl9sb2dpbiIuCghBcHBMb2dpbhILCgNrZXkYASABKAkSFQoNcGFzc3dvcmRfaGFzaBgCIAEoCSIuCg9Ib3N0Q2VydGlmaWNhdGUSDAoEaG9zdBgBIAEoCRINCgVjaGFpbhgCIAEoCTJjCg5JbmdyZXNzU2VydmljZRJRCgZGb2xsb3cSIi5ob2xkZmFzdC5pbmdyZXNzLnYxLkZvbGxvd1JlcXVlc3QaHy5ob2xkZmFzdC5pbmdyZXNzLnYxLlJvdXRlQmF0Y2goATABYgZwcm90bzM");
+  fileDesc("CiFob2xkZmFzdC9pbmdyZXNzL3YxL2luZ3Jlc3MucHJvdG8SE2hvbGRmYXN0LmluZ3Jlc3MudjEiawoNRm9sbG93UmVxdWVzdBIRCglsaXN0ZW5lcnMYASADKAkSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgCIAEoDBIUCgxzaG93c19sb2dpbnMYAyABKAgSFAoMYWNjZXB0c19rZXlzGAQgASgIIoABCgpSb3V0ZUJhdGNoEg0KBXJlc2V0GAEgASgIEg4KBnN5bmNlZBgCIAEoCBItCgZyb3V0ZXMYAyADKAsyHS5ob2xkZmFzdC5pbmdyZXNzLnYxLkFwcFJvdXRlEg8KB3JlbW92ZWQYBCADKAkSEwoLY29udHJvbGxlcnMYBSADKAki6QEKCEFwcFJvdXRlEg4KBmFwcF9pZBgBIAEoCRINCgVob3N0cxgCIAMoCRINCgVub2RlcxgDIAMoCRI6CgxjZXJ0aWZpY2F0ZXMYBCADKAsyJC5ob2xkZmFzdC5pbmdyZXNzLnYxLkhvc3RDZXJ0aWZpY2F0ZRIxCgVsb2dpbhgFIAEoCzIdLmhvbGRmYXN0LmluZ3Jlc3MudjEuQXBwTG9naW5IAIgBARI2CgpjaGFsbGVuZ2VzGAYgAygLMiIuaG9sZGZhc3QuaW5ncmVzcy52MS5BY21lQ2hhbGxlbmdlQggKBl9sb2dpbiI5Cg1BY21lQ2hhbGxlbmdlEg0KBXRva2VuGAEgASgJEhkKEWtleV9hdXRob3JpemF0aW9uGAIgASgJIi4KCEFwcExvZ2luEgsKA2tleRgBIAEoCRIVCg1wYXNzd29yZF9oYXNoGAIgASgJIjsKD0hvc3RDZXJ0aWZpY2F0ZRIMCgRob3N0GAEgASgJEg0KBWNoYWluGAIgASgJEgsKA2tleRgDIAEoCTJjCg5JbmdyZXNzU2VydmljZRJRCgZGb2xsb3cSIi5ob2xkZmFzdC5pbmdyZXNzLnYxLkZvbGxvd1JlcXVlc3QaHy5ob2xkZmFzdC5pbmdyZXNzLnYxLlJvdXRlQmF0Y2goATABYgZwcm90bzM");
 
 /**
  * @generated from message holdfast.ingress.v1.FollowRequest
@@ -38,6 +38,13 @@ export type FollowRequest = Message<"holdfast.ingress.v1.FollowRequest"> & {
    * @generated from field: bool shows_logins = 3;
    */
   showsLogins: boolean;
+
+  /**
+   * True if the ingress serves certificates that come with their keys. Others get certificates for their own key alone.
+   *
+   * @generated from field: bool accepts_keys = 4;
+   */
+  acceptsKeys: boolean;
 };
 
 /**
@@ -64,6 +71,13 @@ export type FollowRequestJson = {
    * @generated from field: bool shows_logins = 3;
    */
   showsLogins?: boolean;
+
+  /**
+   * True if the ingress serves certificates that come with their keys. Others get certificates for their own key alone.
+   *
+   * @generated from field: bool accepts_keys = 4;
+   */
+  acceptsKeys?: boolean;
 };
 
 /**
@@ -190,6 +204,13 @@ export type AppRoute = Message<"holdfast.ingress.v1.AppRoute"> & {
    * @generated from field: optional holdfast.ingress.v1.AppLogin login = 5;
    */
   login?: AppLogin | undefined;
+
+  /**
+   * Open challenges of the hosts, which the listener for redirects responds to.
+   *
+   * @generated from field: repeated holdfast.ingress.v1.AcmeChallenge challenges = 6;
+   */
+  challenges: AcmeChallenge[];
 };
 
 /**
@@ -230,6 +251,13 @@ export type AppRouteJson = {
    * @generated from field: optional holdfast.ingress.v1.AppLogin login = 5;
    */
   login?: AppLoginJson;
+
+  /**
+   * Open challenges of the hosts, which the listener for redirects responds to.
+   *
+   * @generated from field: repeated holdfast.ingress.v1.AcmeChallenge challenges = 6;
+   */
+  challenges?: AcmeChallengeJson[];
 };
 
 /**
@@ -238,6 +266,55 @@ export type AppRouteJson = {
  */
 export const AppRouteSchema: GenMessage<AppRoute, {jsonType: AppRouteJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_ingress_v1_ingress, 2);
+
+/**
+ * A challenge of the type http-01 (RFC 8555, section 8.3).
+ *
+ * @generated from message holdfast.ingress.v1.AcmeChallenge
+ */
+export type AcmeChallenge = Message<"holdfast.ingress.v1.AcmeChallenge"> & {
+  /**
+   * In characters of base64url.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * Body of the response.
+   *
+   * @generated from field: string key_authorization = 2;
+   */
+  keyAuthorization: string;
+};
+
+/**
+ * A challenge of the type http-01 (RFC 8555, section 8.3).
+ *
+ * @generated from message holdfast.ingress.v1.AcmeChallenge
+ */
+export type AcmeChallengeJson = {
+  /**
+   * In characters of base64url.
+   *
+   * @generated from field: string token = 1;
+   */
+  token?: string;
+
+  /**
+   * Body of the response.
+   *
+   * @generated from field: string key_authorization = 2;
+   */
+  keyAuthorization?: string;
+};
+
+/**
+ * Describes the message holdfast.ingress.v1.AcmeChallenge.
+ * Use `create(AcmeChallengeSchema)` to create a new message.
+ */
+export const AcmeChallengeSchema: GenMessage<AcmeChallenge, {jsonType: AcmeChallengeJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_ingress_v1_ingress, 3);
 
 /**
  * The login form before an app.
@@ -286,7 +363,7 @@ export type AppLoginJson = {
  * Use `create(AppLoginSchema)` to create a new message.
  */
 export const AppLoginSchema: GenMessage<AppLogin, {jsonType: AppLoginJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_ingress_v1_ingress, 3);
+  messageDesc(file_holdfast_ingress_v1_ingress, 4);
 
 /**
  * @generated from message holdfast.ingress.v1.HostCertificate
@@ -303,6 +380,13 @@ export type HostCertificate = Message<"holdfast.ingress.v1.HostCertificate"> & {
    * @generated from field: string chain = 2;
    */
   chain: string;
+
+  /**
+   * Private key, PEM, of a certificate by a public authority; empty: that of the certificate request.
+   *
+   * @generated from field: string key = 3;
+   */
+  key: string;
 };
 
 /**
@@ -320,6 +404,13 @@ export type HostCertificateJson = {
    * @generated from field: string chain = 2;
    */
   chain?: string;
+
+  /**
+   * Private key, PEM, of a certificate by a public authority; empty: that of the certificate request.
+   *
+   * @generated from field: string key = 3;
+   */
+  key?: string;
 };
 
 /**
@@ -327,7 +418,7 @@ export type HostCertificateJson = {
  * Use `create(HostCertificateSchema)` to create a new message.
  */
 export const HostCertificateSchema: GenMessage<HostCertificate, {jsonType: HostCertificateJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_ingress_v1_ingress, 4);
+  messageDesc(file_holdfast_ingress_v1_ingress, 5);
 
 /**
  * @generated from service holdfast.ingress.v1.IngressService
