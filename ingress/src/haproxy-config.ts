@@ -80,6 +80,8 @@ defaults
   option dontlog-normal
   option redispatch 1
   retries 3
+  # A machine that ends closes its connections: its front, not its program, which a request could have ended.
+  retry-on conn-failure empty-response
   timeout connect 2s
   timeout queue 5s
   timeout client 60s
@@ -102,6 +104,8 @@ ${bindLines(listen, certificates)}${app}  http-request return status 204 if { pa
   acl has_login var(txn.login) -m found
   acl is_signed req.cook(${loginCookie}),jwt_verify(HS256,txn.login_key) 1
   acl is_current var(txn.login_until),sub(txn.now) gt 0
+  # A repeated request of these methods has no further effect (RFC 9110, 9.2.2).
+  http-request disable-l7-retry unless { method GET HEAD OPTIONS }
   acl grpc req.hdr(content-type) -m beg application/grpc
   http-request set-timeout client ${streamTimeout} if grpc
   use_backend login if has_login { path ${loginPath} }

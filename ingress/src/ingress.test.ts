@@ -351,6 +351,33 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     expect(faults).toEqual([]);
   });
 
+  test("a request without effect is repeated at another machine if its own one ends, and no other request", async () => {
+    const received: string[] = [];
+    const ending = createServer(({ method = "", socket }) => {
+      received.push(method);
+      socket.destroy();
+    });
+    servers.push(ending);
+    ending.listen(0, "127.0.0.1");
+    await once(ending, "listening");
+    const { port: endingPort } = ending.address() as AddressInfo;
+    const nodes = [`127.0.0.1:${endingPort}`, await node("other")];
+    serve({ appId: "ending", hosts: ["ending.test"], nodes });
+    await answers("ending.test", { status: 200, body: "other" });
+    /** Requests until one of them came to the ending machine. */
+    async function statusesOf(method: string): Promise<(number | undefined)[]> {
+      received.length = 0;
+      const statuses: (number | undefined)[] = [];
+      while (received.length === 0) statuses.push((await send("ending.test", { method })).status);
+      return statuses;
+    }
+    expect((await statusesOf("GET")).filter((status) => status !== 200)).toEqual([]);
+    expect((await statusesOf("POST")).at(-1)).toBe(502);
+    expect(received).toEqual(["POST"]);
+    routes.delete("ending");
+    ingress.changed();
+  });
+
   test("HTTP/2 of clients reaches programs as HTTP/1.1, and gRPC as HTTP/2 with its trailers", async () => {
     const program = createServerH2();
     program.on("stream", (stream: ServerHttp2Stream) => {
