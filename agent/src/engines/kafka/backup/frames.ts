@@ -1,4 +1,4 @@
-import { createByteReader } from "@holdfast/common/sealed/byte-reader.ts";
+import { jsonFrame, readJsonFrames } from "../../json-frames.ts";
 
 /** Offset that a consumer group committed. */
 export interface StoredOffset {
@@ -9,9 +9,8 @@ export interface StoredOffset {
 }
 
 /**
- * A snapshot is a sequence of frames: the length of a JSON document in 4 bytes, the document, and for `batches` the
- * given number of bytes. Groups come first, each in one frame or several, then each topic with its partitions, and the
- * last frame is `end`.
+ * Headers of a snapshot's frames; `batches` are followed by the given number of bytes. Groups come first, each in one
+ * frame or several, then each topic with its partitions, and the last frame is `end`.
  */
 export type SnapshotFrame =
   | { readonly kind: "group"; readonly name: string; readonly offsets: readonly StoredOffset[] }
@@ -31,17 +30,11 @@ export type SnapshotFrame =
   | { readonly kind: "topic_deleted" }
   | { readonly kind: "end" };
 
-const maxHeaderBytes = 16 << 20;
 /** Length of the texts in a frame of offsets, which clients choose: a group may have a long one for each partition. */
 const maxOffsetChars = 512 << 10;
 
 /** Encodes a frame; the bytes of `batches` follow separately. */
-export function frame(header: SnapshotFrame): Buffer {
-  const text = Buffer.from(JSON.stringify(header));
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(text.length);
-  return Buffer.concat([length, text]);
-}
+export const frame = (header: SnapshotFrame): Buffer => jsonFrame(header);
 
 /** Encodes the offsets of a group. */
 export function* groupFrames(name: string, offsets: readonly StoredOffset[]): Generator<Buffer> {
@@ -60,16 +53,8 @@ export function* groupFrames(name: string, offsets: readonly StoredOffset[]): Ge
 }
 
 /** Throws for a stream that does not end with `end`. */
-export async function* readFrames(
+export function readFrames(
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<{ readonly header: SnapshotFrame; readonly content: Buffer }> {
-  const reader = createByteReader(bytes);
-  for (;;) {
-    const length = (await reader.take(4)).readUInt32BE();
-    if (length > maxHeaderBytes) throw new Error("the snapshot is no snapshot of Kafka");
-    const header = JSON.parse((await reader.take(length)).toString()) as SnapshotFrame;
-    const content = header.kind === "batches" ? await reader.take(header.bytes) : Buffer.alloc(0);
-    yield { header, content };
-    if (header.kind === "end") return;
-  }
+  return readJsonFrames<SnapshotFrame>(bytes, (header) => (header.kind === "batches" ? header.bytes : 0));
 }

@@ -5,12 +5,13 @@ import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { RestoreFacet } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
+import { withPrivateProcess } from "../../private-process.ts";
 import { format, prepareDirectory } from "../bootstrap.ts";
 import { logDirectory, ownNumber, restoredFile } from "../layout.ts";
 import { withSession } from "../session.ts";
-import { type SnapshotContents, readContents, unpackedDirectory, unpackedLog, unpackSnapshot } from "./contents.ts";
-import { commitOffsets, createStoredTopics, passProducerIds, requireOffsets } from "./restored-cluster.ts";
+import { readContents, type SnapshotContents, unpackedDirectory, unpackedLog, unpackSnapshot } from "./contents.ts";
 import { startPrivateBroker } from "./private-broker.ts";
+import { commitOffsets, createStoredTopics, passProducerIds, requireOffsets } from "./restored-cluster.ts";
 import { snapshotStream } from "./snapshot.ts";
 
 /** Kafka's checkpoint files. They describe the empty logs, so they are deleted when restored logs replace these. */
@@ -56,14 +57,7 @@ export async function withPrivateBroker<T>(
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
-  const broker = await startPrivateBroker(deps, instance, signal);
-  try {
-    const result = await work();
-    await broker.stop();
-    return result;
-  } finally {
-    await broker.kill();
-  }
+  return withPrivateProcess(await startPrivateBroker(deps, instance, signal), work);
 }
 
 /** Puts the unpacked logs in place of the empty ones. */
