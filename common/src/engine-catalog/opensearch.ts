@@ -40,4 +40,5 @@ export const opensearch: EngineRow = {
   hasWarmPool: false,
   hasPreparedDisks: false,
   upgradesInPlace: true,
+  backups: { kind: "snapshot", restorePoints: "snapshots", increments: false, fork: false },
 };

@@ -12,6 +12,7 @@ import {
   formingFile,
   javaProgram,
   loggingName,
+  repositoryDirectory,
   securityDirectory,
   serverProgram,
   settingsName,
@@ -23,6 +24,8 @@ import { firstSecurity } from "./roles.ts";
 export async function bootstrap(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   const isNew = !existsSync(dataDirectory(instance));
   await prepareDirectory(deps, instance, signal);
+  // A snapshot that was interrupted does not continue.
+  await deps.runAsEngine(["rm", "-rf", repositoryDirectory(instance)], { signal });
   if (isNew) await markForming(deps, instance, signal);
 }
 

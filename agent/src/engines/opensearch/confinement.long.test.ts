@@ -1,17 +1,16 @@
 import { connect as connectTcp } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { create } from "@bufbuild/protobuf";
-import { EngineUserSchema, PeersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { EngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
 import { type OpensearchClient, openClient, opensearchVerifier } from "@holdfast/testing/engines/opensearch-clients.ts";
+import { createOpensearchMachine } from "@holdfast/testing/engines/opensearch-machine.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call } from "./api.ts";
-import { createOpensearchDriver } from "./driver.ts";
 import { portsOf } from "./layout.ts";
 
 const skip = await requireRecipes(import.meta.filename, "opensearch");
-const nodeId = "logs-1.local.holdfast.test";
 const address = "127.9.51.2";
 const roles = { app_user: "admin", writer: "readwrite", reader: "readonly" } as const;
 type User = keyof typeof roles;
@@ -37,6 +36,11 @@ const forbidden: readonly Attempt[] = [
   ["POST", "/_cluster/voting_config_exclusions?node_names=node-1"],
   ["PUT", "/_snapshot/mine", snapshot],
   ["GET", "/_snapshot"],
+  ["GET", "/_snapshot/holdfast/backup"],
+  ["DELETE", "/_snapshot/holdfast/backup"],
+  ["POST", "/_snapshot/holdfast/backup/_restore"],
+  ["PUT", "/_snapshot/holdfast/mine", {}],
+  ["GET", "/_cat/repositories"],
   ["POST", "/_nodes/reload_secure_settings"],
   ["DELETE", `/${platform}`],
   ["PUT", `/${platform}/_doc/1`, { value: "x" }],
@@ -85,15 +89,8 @@ describe.skipIf(skip !== undefined)("users of opensearch", () => {
 
   beforeAll(async () => {
     const verifier = opensearchVerifier("secret");
-    machine = await createEngineMachine(async (deps) => createOpensearchDriver(deps), "opensearch", "2.19", {
+    machine = await createOpensearchMachine(address, {
       users: Object.entries(roles).map(([username, role]) => create(EngineUserSchema, { username, role, verifier })),
-      address,
-      nodeId,
-      peers: create(PeersSchema, {
-        clusterId: "opensearch",
-        secret: "a planted secret",
-        members: [{ nodeId, number: 1, hostname: nodeId, address }],
-      }),
     });
     await machine.bringUp();
     for (const user of users) clients.set(user, openClient(machine, { user, password: "secret" }));

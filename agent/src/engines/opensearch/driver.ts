@@ -1,26 +1,15 @@
-import { existsSync } from "node:fs";
-import { opensearchHeapBytes } from "@holdfast/common/engine-catalog/opensearch.ts";
 import { listenersOf } from "../addresses.ts";
-import { planOf } from "../effective-parameters.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import type { EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
+import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
 import { frontCompanion, missingFront } from "../front/front.ts";
 import { parseLog4jLine } from "../log4j-line.ts";
+import { createBackup } from "./backup/backup.ts";
+import { createSpaceReclaimer } from "./backup/reclaim-space.ts";
 import { bootstrap } from "./bootstrap.ts";
+import { command } from "./command.ts";
 import { frontOf } from "./front.ts";
 import { indices } from "./indices.ts";
-import {
-  configDirectory,
-  engineDirectory,
-  formingFile,
-  frontProgram,
-  homeDirectory,
-  javaProgram,
-  nodeNameOf,
-  ownNumber,
-  serverProgram,
-  temporaryDirectory,
-} from "./layout.ts";
+import { frontProgram, homeDirectory, javaProgram } from "./layout.ts";
 import { explainFailure } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
@@ -52,12 +41,14 @@ export function createOpensearchDriver(deps: EngineDeps): EngineDriver {
     companions: (instance) => [frontCompanion(frontOf(instance))],
     ready,
     stop: { signal: "SIGTERM", graceMs: 30_000 },
+    reclaimSpace: createSpaceReclaimer(deps, Date.now),
     reload,
     observe,
     parseLog: parseLog4jLine,
     explainFailure,
     users,
     indices,
+    backup: createBackup(deps),
     peers: createPeers(deps),
     metrics,
   };
@@ -79,52 +70,4 @@ async function fingerprint({ run }: EngineDeps, software: string, signal: AbortS
   } catch (error) {
     return { present: false, reason: error instanceof Error ? error.message : String(error) };
   }
-}
-
-/** The engine's own launcher is a script with a second Java process; these are the options that it computes. */
-function command(instance: Instance): EngineCommand {
-  const home = homeDirectory(instance.paths.software);
-  const heap = `${Math.floor(opensearchHeapBytes(planOf(instance.spec)) / 1024 ** 2)}m`;
-  const temporary = temporaryDirectory(instance);
-  return {
-    argv: [
-      serverProgram(instance),
-      `-Xms${heap}`,
-      `-Xmx${heap}`,
-      // The engine refuses the serial collector where it has an address of a network.
-      "-XX:+UseG1GC",
-      "-XX:G1ReservePercent=25",
-      "-XX:InitiatingHeapOccupancyPercent=30",
-      "-XX:+ExitOnOutOfMemoryError",
-      "-XX:-UsePerfData",
-      `-Djava.io.tmpdir=${temporary}`,
-      `-Djna.tmpdir=${temporary}`,
-      "-Djava.awt.headless=true",
-      "-Dfile.encoding=UTF-8",
-      "-Djava.security.manager=allow",
-      "-Djava.util.concurrent.ForkJoinPool.common.threadFactory=org.opensearch.secure_sm.SecuredForkJoinWorkerThreadFactory",
-      "-Dopensearch.networkaddress.cache.ttl=60",
-      "-Dopensearch.networkaddress.cache.negative.ttl=10",
-      "-Dio.netty.noUnsafe=true",
-      "-Dio.netty.noKeySetOptimization=true",
-      "-Dio.netty.recycler.maxCapacityPerThread=0",
-      "-Dlog4j.shutdownHookEnabled=false",
-      "-Dlog4j2.disable.jmx=true",
-      `-Dopensearch.path.home=${home}`,
-      `-Dopensearch.path.conf=${configDirectory(instance)}`,
-      "-Dopensearch.distribution.type=zip",
-      "-cp",
-      `${home}/lib/*`,
-      "org.opensearch.bootstrap.OpenSearch",
-      ...firstMember(instance),
-    ],
-    env: { LC_ALL: "C", TZ: "UTC" },
-    cwd: engineDirectory(instance),
-  };
-}
-
-/** The engine ignores the name once it has the state of a cluster. */
-function firstMember(instance: Instance): string[] {
-  if (!existsSync(formingFile(instance))) return [];
-  return [`-Ecluster.initial_cluster_manager_nodes=${nodeNameOf(ownNumber(instance))}`];
 }

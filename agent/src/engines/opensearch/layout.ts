@@ -15,6 +15,10 @@ export const opensearchVersion = "2.19.4";
 export const engineDirectory = ({ paths }: DataPath): string => join(paths.data, "opensearch");
 /** Indices and the state of the cluster. */
 export const dataDirectory = (instance: DataPath): string => join(engineDirectory(instance), "data");
+/** Repository of a snapshot while it is stored or restored, the only directory that the engine accepts for one. */
+export const repositoryDirectory = (instance: DataPath): string => join(engineDirectory(instance), "repository");
+/** Numbers of restored indices and shards, as JSON. */
+export const restoredFile = (instance: DataPath): string => join(engineDirectory(instance), "restored.json");
 export const temporaryDirectory = (instance: DataPath): string => join(engineDirectory(instance), "tmp");
 /**
  * The engine's configuration directory, in which it creates its keystore and reads certificates. Its settings are links

@@ -42,7 +42,7 @@ async function initialize(instance: Instance, signal: AbortSignal): Promise<void
 }
 
 /** Throws while the plugin has not read its index: a change before would create an index without its first contents. */
-async function requireSecurity(instance: Instance, signal: AbortSignal): Promise<void> {
+export async function requireSecurity(instance: Instance, signal: AbortSignal): Promise<void> {
   const answer = await call(instance, { method: "GET", path: "/_plugins/_security/health?mode=strict" }, signal);
   const { status } = answer as { status?: string };
   if (status !== "UP") throw new OpensearchRefusal(503, "", "the security plugin is not initialized");
@@ -51,7 +51,7 @@ async function requireSecurity(instance: Instance, signal: AbortSignal): Promise
 const startingCodes = ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"];
 
 /** True while the engine does not listen yet, has no leader, or its security plugin is not initialized. */
-function isStarting(error: unknown): boolean {
+export function isStarting(error: unknown): boolean {
   if (error instanceof OpensearchRefusal) return error.status === 503 || error.status === 500 || error.status === 429;
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? String(error.code) : "";

@@ -6,20 +6,25 @@ import { memberSettings } from "./settings.ts";
 
 /** The engine's settings, those of its log, and the front's files. */
 export function render(instance: Instance): ConfigFile[] {
+  return [
+    { name: settingsName, content: settingsText(instance), mode: 0o640 },
+    { name: loggingName, content: loggingSettings, mode: 0o640 },
+    ...frontFiles(frontOf(instance)),
+  ];
+}
+
+/** Content of the engine's settings file. */
+export function settingsText(instance: Instance): string {
   const head = `# Written by the agent of ${instance.spec.nodeId}: changes made here are lost.\n`;
   // JSON is YAML.
   const settings = Object.entries(memberSettings(instance)).map(
     ([name, value]) => `${name}: ${JSON.stringify(value)}\n`,
   );
-  return [
-    { name: settingsName, content: `${head}${settings.join("")}`, mode: 0o640 },
-    { name: loggingName, content: logging, mode: 0o640 },
-    ...frontFiles(frontOf(instance)),
-  ];
+  return `${head}${settings.join("")}`;
 }
 
 /** Refused requests of users are no fault of the engine, so they are not logged one by one. */
-const logging = `status = error
+export const loggingSettings = `status = error
 appender.output.type = Console
 appender.output.name = output
 appender.output.layout.type = PatternLayout

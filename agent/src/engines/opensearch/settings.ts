@@ -10,6 +10,7 @@ import {
   nodeNameOf,
   ownNumber,
   portsOf,
+  repositoryDirectory,
   temporaryDirectory,
 } from "./layout.ts";
 
@@ -26,6 +27,7 @@ export function memberSettings(instance: Instance): Record<string, Value> {
     "node.name": nodeNameOf(ownNumber(instance)),
     "path.data": dataDirectory(instance),
     "path.logs": temporaryDirectory(instance),
+    "path.repo": [repositoryDirectory(instance)],
     "network.host": spec.address,
     "http.port": http,
     "transport.port": transport,

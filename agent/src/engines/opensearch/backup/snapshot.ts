@@ -1,0 +1,81 @@
+import type { OpenedSource } from "../../backup-facet.ts";
+import type { EngineDeps } from "../../engine-deps.ts";
+import type { Instance } from "../../engine-driver.ts";
+import { readFigures } from "../figures.ts";
+import { engineDirectory, opensearchVersion } from "../layout.ts";
+import { removeRepository } from "./repository.ts";
+import { restartOfRepository } from "./repository-files.ts";
+import { type SnapshotRun, SpoolFull, startRun } from "./snapshot-run.ts";
+import { spoolLimit } from "./spool.ts";
+
+/** Name of the only stream: the files of a repository with one snapshot. */
+export const snapshotStream = "repository";
+
+const fastest = 64 << 20;
+const maxRestarts = 3;
+const closeMs = 60_000;
+
+interface SnapshotOptions {
+  /** Bytes that the repository may take on the disk. */
+  readonly limitBytes?: number;
+}
+
+/**
+ * Takes a snapshot by the engine's own API into a repository on this machine, and sends its files while the engine
+ * writes them. Each shard has all writes that the engine acknowledged before the start; there is no one time across
+ * shards. The engine does not change the rate of a snapshot that runs, so one that is faster than the store is repeated
+ * at the rate of the store.
+ */
+export async function openSnapshot(
+  deps: Pick<EngineDeps, "run">,
+  instance: Instance,
+  signal: AbortSignal,
+  { limitBytes }: SnapshotOptions = {},
+): Promise<OpenedSource> {
+  // An earlier component may have been killed during a snapshot.
+  await removeRepository(deps, instance, signal);
+  const limit = limitBytes ?? (await spoolLimit(engineDirectory(instance)));
+  const { dataBytes } = await readFigures(instance, signal);
+  let dataTime = new Date();
+  let run: SnapshotRun | undefined;
+
+  async function start(bytesPerSecond: number): Promise<SnapshotRun> {
+    dataTime = new Date();
+    run = startRun(deps, instance, { bytesPerSecond, limit }, signal);
+    await run.started;
+    return run;
+  }
+
+  async function* send(first: SnapshotRun): AsyncGenerator<Buffer> {
+    let current = first;
+    for (let restarts = 0; ; restarts += 1) {
+      try {
+        yield* current.frames();
+        return;
+      } catch (error) {
+        if (!(error instanceof SpoolFull) || restarts === maxRestarts) throw error;
+        await current.end(signal);
+        yield restartOfRepository();
+        current = await start(error.bytesPerSecond);
+      }
+    }
+  }
+
+  /** If the engine does not respond, its next start removes the files. */
+  async function close(): Promise<void> {
+    await run?.end(AbortSignal.timeout(closeMs)).catch(() => undefined);
+  }
+
+  try {
+    const first = await start(fastest);
+    return {
+      streams: [{ name: snapshotStream, bytes: send(first) }],
+      totalBytes: dataBytes,
+      end: async () => ({ version: opensearchVersion, dataTime, positions: null }),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
