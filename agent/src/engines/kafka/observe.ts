@@ -1,59 +1,43 @@
 import { statfs } from "node:fs/promises";
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { kafkaClients } from "@holdfast/common/engine-catalog/kafka.ts";
-import { connectionsCheck } from "../connections-check.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
+import { healthy, notLive, notObserved, observeWithFront } from "../front/observe-with-front.ts";
 import { readPartitions, readQuorum } from "./cluster-view.ts";
 import { countClients, frontsOf } from "./front.ts";
 import { probe } from "./heartbeat.ts";
+import { kafkaVersion } from "./layout.ts";
 import { brokerParameters, runningParameters } from "./parameters.ts";
 import { describeLogDirs } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, isTransient, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
 import { withSession } from "./session.ts";
-import { kafkaVersion } from "./layout.ts";
 
 const probeMs = 2_000;
 /** Together with the probe, below the limit of a check. */
 const remainderMs = 700;
 /** With less space than this a write fails. */
 const fullBytes = 1 << 20;
-const unknown: EngineObservation = {
-  responded: false,
-  version: "",
-  checks: [],
-  pendingRestart: [],
-  effectiveParameters: {},
-  dataBytes: 0,
-};
 
-/**
- * Reads the broker's state through a new session each time; a failed probe is a result. The engine also counts as down
- * if its front does not respond, since no client can connect.
- */
-export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
-  const [engine, sessions] = await Promise.all([
-    withSession(instance, bounded, (session) => readBroker(instance, session)).catch(
-      async (error: unknown): Promise<EngineObservation> => {
-        signal.throwIfAborted();
-        const responded = error instanceof KafkaRefusal;
-        if (!bounded.aborted) return { ...unknown, responded, checks: [await livenessFailure(instance, error)] };
-        const failure = unhealthy(`The engine did not respond within ${probeMs / 1_000} s.`);
-        return { ...unknown, responded, checks: [failure, ...(await readRemainder(instance, signal))] };
-      },
-    ),
-    readFront(instance, bounded).catch(() => {
-      signal.throwIfAborted();
-      return undefined;
+/** Reads the broker's state through a new session each time. */
+export function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
+  const parts = {
+    withinMs: probeMs,
+    readEngine: (bounded: AbortSignal) => withSession(instance, bounded, (session) => readBroker(instance, session)),
+    failed: async (error: unknown, late: EngineCheck | undefined) => ({
+      ...notObserved,
+      responded: error instanceof KafkaRefusal,
+      checks:
+        late === undefined
+          ? [await livenessFailure(instance, error)]
+          : [late, ...(await readRemainder(instance, signal))],
     }),
-  ]);
-  if (engine.version === "") return engine;
-  if (sessions === undefined) return { ...engine, checks: [unhealthy("The front does not accept connections.")] };
-  const limit = kafkaClients(planOf(instance.spec));
-  return { ...engine, checks: [...engine.checks, connectionsCheck(instance.spec.engine, sessions, limit)] };
+    readFront: (bounded: AbortSignal) => readFront(instance, bounded),
+    connectionLimit: kafkaClients(planOf(instance.spec)),
+  };
+  return observeWithFront(instance, parts, signal);
 }
 
 async function readFront(instance: Instance, signal: AbortSignal): Promise<number> {
@@ -139,20 +123,12 @@ async function readDataBytes(session: Connection): Promise<number> {
 
 async function livenessFailure(instance: Instance, error: unknown): Promise<EngineCheck> {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "ECONNREFUSED" || code === "ENOENT") return unhealthy("The engine does not listen for connections.");
+  if (code === "ECONNREFUSED" || code === "ENOENT") return notLive("The engine does not listen for connections.");
   const { bavail, bsize } = await statfs(instance.paths.data);
-  if (bavail * bsize < fullBytes) return unhealthy("disk full");
-  if (code === errorCodes.storageError) return unhealthy("cannot write to disk");
+  if (bavail * bsize < fullBytes) return notLive("disk full");
+  if (code === errorCodes.storageError) return notLive("cannot write to disk");
   if (code === errorCodes.notEnoughReplicas || code === errorCodes.notEnoughReplicasAfter)
     return { name: "liveness", status: "degraded", reason: "too few in-sync replicas" };
   if (isTransient(error)) return { name: "liveness", status: "degraded", reason: "recovering" };
-  return unhealthy(error instanceof Error ? error.message : String(error));
-}
-
-function healthy(name: string): EngineCheck {
-  return { name, status: "healthy", reason: "" };
-}
-
-function unhealthy(reason: string): EngineCheck {
-  return { name: "liveness", status: "unhealthy", reason };
+  return notLive(error instanceof Error ? error.message : String(error));
 }

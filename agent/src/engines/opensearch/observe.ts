@@ -1,9 +1,9 @@
 import { statfs } from "node:fs/promises";
 import { opensearchClients } from "@holdfast/common/engine-catalog/opensearch.ts";
-import { connectionsCheck } from "../connections-check.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { countSessions, endForbiddenSessions } from "../front/front-commands.ts";
+import { healthy, notLive, notObserved, observeWithFront } from "../front/observe-with-front.ts";
 import { OpensearchRefusal } from "./api.ts";
 import { type ClusterHealth, readFigures, readHealth } from "./figures.ts";
 import { clientListener, frontOf } from "./front.ts";
@@ -15,39 +15,21 @@ import { parametersAtStart } from "./settings.ts";
 const probeMs = 2_000;
 /** With less space than this a write fails. */
 const fullBytes = 1 << 20;
-const unknown: EngineObservation = {
-  responded: false,
-  version: "",
-  checks: [],
-  pendingRestart: [],
-  effectiveParameters: {},
-  dataBytes: 0,
-};
 
-/**
- * Reads the member's state through new connections each time; a failed probe is a result. The engine also counts as
- * down if its front does not respond, since no client can connect.
- */
-export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
-  const [engine, sessions] = await Promise.all([
-    readMember(instance, bounded).catch(async (error: unknown): Promise<EngineObservation> => {
-      signal.throwIfAborted();
-      const responded = error instanceof OpensearchRefusal;
-      const failure = bounded.aborted
-        ? unhealthy(`The engine did not respond within ${probeMs / 1_000} s.`)
-        : await livenessFailure(instance, error);
-      return { ...unknown, responded, checks: [failure] };
+/** Reads the member's state. */
+export function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
+  const parts = {
+    withinMs: probeMs,
+    readEngine: (bounded: AbortSignal) => readMember(instance, bounded),
+    failed: async (error: unknown, late: EngineCheck | undefined) => ({
+      ...notObserved,
+      responded: error instanceof OpensearchRefusal,
+      checks: [late ?? (await livenessFailure(instance, error))],
     }),
-    readFront(instance, bounded).catch(() => {
-      signal.throwIfAborted();
-      return undefined;
-    }),
-  ]);
-  if (engine.version === "") return engine;
-  if (sessions === undefined) return { ...engine, checks: [unhealthy("The front does not accept connections.")] };
-  const limit = opensearchClients(planOf(instance.spec));
-  return { ...engine, checks: [...engine.checks, connectionsCheck(instance.spec.engine, sessions, limit)] };
+    readFront: (bounded: AbortSignal) => readFront(instance, bounded),
+    connectionLimit: opensearchClients(planOf(instance.spec)),
+  };
+  return observeWithFront(instance, parts, signal);
 }
 
 async function readFront(instance: Instance, signal: AbortSignal): Promise<number> {
@@ -58,7 +40,7 @@ async function readFront(instance: Instance, signal: AbortSignal): Promise<numbe
 async function readMember(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
   const health = await readHealth(instance, signal);
   // Without a leader a write waits for one.
-  if (!health.hasLeader) return { ...unknown, responded: true, checks: checksOf(instance, health, withoutLeader) };
+  if (!health.hasLeader) return { ...notObserved, responded: true, checks: checksOf(instance, health, withoutLeader) };
   const written = probe(instance, signal).then(
     () => healthy("liveness"),
     (error: unknown) => {
@@ -84,7 +66,7 @@ async function readMember(instance: Instance, signal: AbortSignal): Promise<Engi
   };
 }
 
-const withoutLeader = unhealthy("the members have no leader");
+const withoutLeader = notLive("the members have no leader");
 
 function checksOf(instance: Instance, health: ClusterHealth, liveness: EngineCheck): EngineCheck[] {
   const quorum = health.hasLeader ? healthy("quorum") : { ...withoutLeader, name: "quorum" };
@@ -102,18 +84,10 @@ function clusterCheck(instance: Instance, { status, unassignedShards }: ClusterH
 
 async function livenessFailure(instance: Instance, error: unknown): Promise<EngineCheck> {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "ECONNREFUSED" || code === "ENOENT") return unhealthy("The engine does not listen for connections.");
+  if (code === "ECONNREFUSED" || code === "ENOENT") return notLive("The engine does not listen for connections.");
   const { bavail, bsize } = await statfs(instance.paths.data);
-  if (bavail * bsize < fullBytes) return unhealthy("disk full");
+  if (bavail * bsize < fullBytes) return notLive("disk full");
   if (error instanceof OpensearchRefusal && error.status === 503)
     return { name: "liveness", status: "degraded", reason: "recovering" };
-  return unhealthy(error instanceof Error ? error.message : String(error));
-}
-
-function healthy(name: string): EngineCheck {
-  return { name, status: "healthy", reason: "" };
-}
-
-function unhealthy(reason: string): EngineCheck {
-  return { name: "liveness", status: "unhealthy", reason };
+  return notLive(error instanceof Error ? error.message : String(error));
 }
