@@ -45,9 +45,14 @@ export async function removeRepository(
   instance: Instance,
   signal: AbortSignal,
 ): Promise<void> {
-  // A repository in use cannot be removed; a snapshot that runs ends when it is deleted.
-  await cancelSnapshot(instance, signal);
-  await unregister(instance, signal);
+  try {
+    await unregister(instance, signal);
+  } catch (error) {
+    if (!(error instanceof OpensearchRefusal)) throw error;
+    // A snapshot uses it.
+    await cancelSnapshot(instance, signal);
+    await unregister(instance, signal);
+  }
   await run(["rm", "-rf", repositoryDirectory(instance)], { signal });
 }
 
