@@ -117,6 +117,7 @@ describe("the API's contract", () => {
         "tsql",
         "kafka",
         "mongodb",
+        "opensearch",
       ]);
       expect(json.engines[0]?.default_version).toBe("17");
       expect(json.engines.map(({ backups }) => backups)).toEqual([
@@ -126,6 +127,7 @@ describe("the API's contract", () => {
         { kind: "full", restore_points: "any_second", fork: true, increments: true },
         { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
         { kind: "full", restore_points: "any_second", fork: true, increments: true },
+        { kind: "snapshot", restore_points: "snapshots", fork: false, increments: false },
       ]);
       expect(json.engines[0]?.parameters).toContainEqual(
         expect.objectContaining({ name: "max_connections", type: "integer" }),

@@ -113,7 +113,7 @@ describe("projects, stacks and pipelines", () => {
 
     const offered = await printed("pipelines", "templates");
     expect(offered).toMatch(/rag-pipeline.*[Ee]xtension/);
-    expect(offered).toMatch(/event-analytics.*opensearch/);
+    expect(offered).toContain("event-analytics");
     expect(offered).toContain("recommendation-engine");
     const projectBody = { template_id: "test-pair", name: "events", zone: "local" };
     const create = async (body: object) => (await rest.post("/pipelines", { ...projectBody, ...body })).status;

@@ -1,6 +1,6 @@
 import type { EngineClient } from "./engine-client.ts";
 
-/** curl with the address and the user of the engine's HTTP API: its first argument of a call is a path. */
+/** curl with the address and the user of the engine's HTTP API. Its option `--request-target` is the path of a call. */
 export const opensearch: EngineClient = {
   programs: ["curl"],
   session({ host, port, ca_certificate: ca }, { user, password }, files) {

@@ -22,7 +22,6 @@ export function opensearchClients({ memoryBytes }: PlanSize): number {
 
 export const opensearch: EngineRow = {
   title: "OpenSearch",
-  isOffered: false,
   port: 9200,
   versions: ["2.19"],
   defaultVersion: "2.19",

@@ -513,9 +513,9 @@ test("a password reset notifies subscribers and changes the outputs", async () =
 
 test("a missing engine or version makes a database unavailable, not faulty", () => {
   const { kind } = scenarioOf("database");
-  const missing = kind.normalize({ database_type: "opensearch", version: "2.19" });
+  const missing = kind.normalize({ database_type: "couchdb", version: "3.5" });
   expect(kind.faults(missing)).toEqual([]);
-  expect(kind.unavailable(missing)).toContain("no opensearch");
+  expect(kind.unavailable(missing)).toContain("no couchdb");
   expect(kind.faults(kind.normalize({ database_type: "postgresql", plan: "tier-99" }))).toMatchObject([
     { field: "plan_name" },
   ]);

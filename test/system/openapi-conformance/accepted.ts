@@ -289,7 +289,7 @@ export const accepted: readonly Accepted[] = [
   {
     ...refused(
       422,
-      /^not_possible: A service of \w+ has 1, 3, 4, 5 nodes[.:]/,
+      /^not_possible: (In this release a|A) service of \w+ has 1( node|, 3, 4, 5 nodes)[.:]/,
       "the number of nodes depends on the engine, and a service keeps its last one",
       "POST /managed-services/{id}/nodes",
       `DELETE ${service}/nodes/{node_id}`,
@@ -439,7 +439,7 @@ export const accepted: readonly Accepted[] = [
   refused(400, noCursor, opaqueCursor, "GET /files-services", `GET ${filesService}/keys`),
   refused(
     422,
-    /^not_supported: Services of \w+ have no topics and consumer groups/,
+    /^not_supported: Services of \w+ have no (topics and consumer groups|indices of documents)/,
     "the path names a service, not its engine",
     `GET ${service}/topics`,
     `POST ${service}/topics`,
@@ -450,6 +450,8 @@ export const accepted: readonly Accepted[] = [
     `GET ${service}/consumer-groups/{name}`,
     `DELETE ${service}/consumer-groups/{name}`,
     `POST ${service}/consumer-groups/{name}/offsets`,
+    `GET ${service}/indices`,
+    `DELETE ${service}/indices/{name}`,
   ),
   refused(
     400,

@@ -1,0 +1,46 @@
+import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
+import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commandsOfPage, createPageShell, type PageShell } from "./commands/page-shell.ts";
+
+const longMs = 900_000;
+const skip = await requireRecipes(import.meta.filename, "opensearch");
+
+// Only root gives a client other names than those of the host.
+describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of OpenSearch", { timeout: longMs }, () => {
+  let platform: Platform;
+  let shell: PageShell;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    shell = createPageShell(platform);
+  }, longMs);
+  afterAll(async () => {
+    shell?.remove();
+    await platform?.remove();
+  }, longMs);
+
+  it("do on a real service what the page shows", async () => {
+    const { run, json } = shell;
+    const commands = commandsOfPage("opensearch");
+    expect(commands.length).toBe(9);
+    const printed = new Map<string, string>();
+    const write = `--request PUT --header "content-type: application/json" --data '{"number": 7}'`;
+    for (const command of commands) {
+      if (command.startsWith("holdfast indices list"))
+        await run(`holdfast services connect logs -- --request-target '/orders/_doc/7?refresh=true' ${write}`);
+      const [backup] = command.includes(" ID ") ? await json<{ id: string }[]>("holdfast backups list logs") : [];
+      printed.set(command, await run(command.replace(" ID ", ` ${backup?.id} `)));
+    }
+    const outputOf = (start: string) => printed.get(commands.find((each) => each.startsWith(start)) ?? "");
+    expect(printed.get("holdfast services connect logs")).toContain('"number" : "2.19.4"');
+    expect(outputOf("holdfast services connect logs --")).toContain("node-1");
+    expect(outputOf("holdfast indices list")).toMatch(/orders +yellow|orders +green/);
+    expect(outputOf("holdfast metrics")).toContain("opensearch_cluster_status");
+    const read = await run("holdfast services connect before -- --request-target /orders/_doc/7");
+    expect(JSON.parse(read)).toMatchObject({ _source: { number: 7 } });
+    await run("holdfast indices delete before orders --yes");
+    expect(await json<unknown[]>("holdfast indices list before")).toEqual([]);
+  });
+});
