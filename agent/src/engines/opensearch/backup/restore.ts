@@ -9,6 +9,7 @@ import { markForming, prepareDirectory } from "../bootstrap.ts";
 import { repositoryDirectory, restoredFile } from "../layout.ts";
 import { withPrivateEngine } from "./private-engine.ts";
 import { openRepository, readSnapshot, requireSuccess, snapshotPath, unregister } from "./repository.ts";
+import { whileReporting } from "./restore-progress.ts";
 import { writeRepository } from "./repository-files.ts";
 import { snapshotStream } from "./snapshot.ts";
 
@@ -32,10 +33,11 @@ export function createRestore(deps: EngineDeps): RestoreFacet {
     },
     async finish(instance, { target, report }, signal) {
       if (target.kind !== "backup_end") throw new Error("a snapshot can only be restored to the end of the backup");
-      report({ step: "recovering", position: "", reachedTime: undefined });
+      const progress = (position: string) => report({ step: "recovering", position, reachedTime: undefined });
+      progress("");
       const restored = await withPrivateEngine(deps, instance, signal, async () => {
         await openRepository(instance, signal);
-        const found = await restoreAll(deps, instance, signal);
+        const found = await restoreAll(deps, instance, progress, signal);
         await unregister(instance, signal);
         return found;
       });
@@ -51,7 +53,12 @@ export function createRestore(deps: EngineDeps): RestoreFacet {
  * are removed before the next, so that the disk has to have space for the data and the largest index, and not for all
  * data twice.
  */
-async function restoreAll(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<Restored> {
+async function restoreAll(
+  deps: EngineDeps,
+  instance: Instance,
+  progress: (position: string) => void,
+  signal: AbortSignal,
+): Promise<Restored> {
   const snapshot = await readSnapshot(instance, signal);
   requireSuccess(snapshot);
   const directories = await indexDirectories(instance);
@@ -59,18 +66,24 @@ async function restoreAll(deps: EngineDeps, instance: Instance, signal: AbortSig
     const paths = indices.flatMap((name) => directories.get(name) ?? []);
     if (paths.length > 0) await deps.run(["rm", "-rf", ...paths], { signal });
   };
-  await restore(instance, { indices: "-*", ignore_unavailable: true, include_global_state: true }, signal);
   const done = new Set<string>();
   let shards = 0;
+  const restoreNext = async (body: object) => {
+    const report = (bytes: number) => progress(`${done.size} of ${snapshot.indices.length} indices, ${bytes} bytes`);
+    report(0);
+    shards += await whileReporting(instance, report, () => restore(instance, body, signal), signal);
+  };
+  await restoreNext({ indices: "-*", ignore_unavailable: true, include_global_state: true });
   for (const stream of snapshot.data_streams ?? []) {
-    shards += await restore(instance, { indices: stream, include_global_state: false }, signal);
+    await restoreNext({ indices: stream, include_global_state: false });
     const indices = await indicesOf(instance, stream, signal);
     for (const name of indices) done.add(name);
     await free(indices);
   }
   for (const name of snapshot.indices) {
     if (done.has(name)) continue;
-    shards += await restore(instance, { indices: name, include_global_state: false, include_aliases: true }, signal);
+    await restoreNext({ indices: name, include_global_state: false, include_aliases: true });
+    done.add(name);
     await free([name]);
   }
   return { indices: snapshot.indices.length, shards };

@@ -74,8 +74,8 @@ describe.skipIf(skip !== undefined)("a snapshot of OpenSearch", { timeout: longM
     }
     expect(restarts).toBeGreaterThanOrEqual(1);
     expect(bytes).toBeGreaterThan(documents * documentBytes);
-    // Between two measurements the engine writes on.
-    expect(peak).toBeLessThan(limitBytes + 20 * mib);
+    // The engine writes on until it notices that the snapshot is canceled.
+    expect(peak).toBeLessThan(2 * limitBytes);
     expect(existsSync(repositoryDirectory(machine.instance))).toBe(false);
   });
 

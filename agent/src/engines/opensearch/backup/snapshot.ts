@@ -11,7 +11,8 @@ import { spoolLimit } from "./spool.ts";
 /** Name of the only stream: the files of a repository with one snapshot. */
 export const snapshotStream = "repository";
 
-const fastest = 64 << 20;
+/** Rates of a first snapshot. One that is canceled may write for a second or two. */
+const [slowest, fastest] = [1 << 20, 64 << 20];
 const maxRestarts = 3;
 const closeMs = 60_000;
 
@@ -67,7 +68,7 @@ export async function openSnapshot(
   }
 
   try {
-    const first = await start(fastest);
+    const first = await start(Math.max(Math.min(limit / 4, fastest), slowest));
     return {
       streams: [{ name: snapshotStream, bytes: send(first) }],
       totalBytes: dataBytes,
