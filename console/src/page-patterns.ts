@@ -7,6 +7,8 @@ export const pagePatterns = [
   "/services/:id/queues/:queue",
   "/services/:id/:tab?",
   "/events",
+  "/alerts",
+  "/alerts/channels/:id",
   "/projects",
   "/projects/new",
   "/projects/:name",

@@ -22,6 +22,7 @@ const tabs = [
   "",
   "connection",
   "metrics",
+  "alerts",
   "users",
   "backups",
   "logs",
@@ -41,6 +42,7 @@ const paths = [
   "services/019a2f5e-1a00-7b11-9c22-3d44e55f6677",
   "services/deleted",
   "events",
+  "alerts",
   "projects",
   "projects/new",
   "stacks",
@@ -79,6 +81,11 @@ async function createResources({ rest }: Platform, serviceId: string): Promise<r
   await create(`/managed-services/${serviceId}/queues`, { name: "mails" });
   const webhook = await create("/webhooks", { url: "https://hooks.example/holdfast" });
   await create(`/webhooks/${webhook}/test`, {});
+  const channel = await create("/alerts/channels", {
+    name: "on-call",
+    type: "webhook",
+    config: { url: "https://hooks.example/alerts" },
+  });
   const integration = await create("/api/v1/metrics-exports", {
     name: "grafana",
     destination_type: "prometheus_remote_write",
@@ -96,6 +103,7 @@ async function createResources({ rest }: Platform, serviceId: string): Promise<r
   return [
     { name: "queue", path: `services/${serviceId}/queues/mails` },
     { name: "webhook", path: `webhooks/${webhook}` },
+    { name: "channel", path: `alerts/channels/${channel}` },
     { name: "export", path: `exports/${integration}` },
     ...["", "sign-in", "clients", "users"].map((tab) => ({ name: `app/${tab}`, path: `apps/${app}/${tab}` })),
     { name: "project", path: "projects/shop" },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { eventDetail, eventTitle, serviceOf } from "./event-view.ts";
+import { eventDetail, eventTitle, ownerOf, serviceOf } from "./event-view.ts";
 
 test("an event has a title and details for users", () => {
   expect(eventTitle("service.status_changed")).toBe("Service status changed");
@@ -9,3 +9,9 @@ test("an event has a title and details for users", () => {
   expect(serviceOf({ service_id: "1" })).toBe("1");
   expect(serviceOf({ service_id: 1 })).toBeUndefined();
 });
+
+test.each([
+  [{ service_id: "1", app_id: "2" }, "1"],
+  [{ app_id: "2" }, "2"],
+  [{ webhook_id: "3" }, undefined],
+])("the owner of the event %j is %s", (data, id) => expect(ownerOf(data)).toBe(id));

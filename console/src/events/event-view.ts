@@ -17,3 +17,8 @@ export function eventDetail(data: object): string {
 export function serviceOf(data: object): string | undefined {
   return "service_id" in data && typeof data.service_id === "string" ? data.service_id : undefined;
 }
+
+/** The service or app of an event; undefined for an event of another object. */
+export function ownerOf(data: object): string | undefined {
+  return serviceOf(data) ?? ("app_id" in data && typeof data.app_id === "string" ? data.app_id : undefined);
+}

@@ -4,12 +4,19 @@ import { useLive } from "../live/use-live.ts";
 import { Age } from "../parts/parts.tsx";
 import { hrefOf } from "../router/location.ts";
 import { account } from "../session/account.ts";
-import { eventDetail, eventTitle, serviceOf } from "./event-view.ts";
+import { eventDetail, eventTitle, ownerOf } from "./event-view.ts";
 
 const maxEvents = 100;
 
-/** The newest events of the organization, or of one service, newest first. */
-export function EventsTable({ service }: { readonly service?: string }) {
+interface EventsTableProps {
+  /** Id of a service or an app; absent for the events of the organization. */
+  readonly service?: string;
+  /** Path of the page of a service or an app; without it events have no link. */
+  readonly pathOf?: (id: string) => readonly string[];
+}
+
+/** The newest events of the organization, or of one service or app, newest first. */
+export function EventsTable({ service, pathOf }: EventsTableProps) {
   const live = useLive<readonly PlatformEvent[]>(
     `events ${service ?? ""}`,
     async (signal) => {
@@ -35,17 +42,21 @@ export function EventsTable({ service }: { readonly service?: string }) {
         ["Time", ({ timestamp }) => <Age time={timestamp} />],
         ["Event", ({ event_type: type }) => <b>{eventTitle(type)}</b>],
         ["Details", ({ data }) => <span class="quiet">{eventDetail(data)}</span>],
-        ...(service === undefined
-          ? [["Service", ({ data }: PlatformEvent) => <ServiceLink id={serviceOf(data)} />] as const]
-          : []),
+        ...(pathOf === undefined
+          ? []
+          : [["Of", ({ data }: PlatformEvent) => <OwnerLink id={ownerOf(data)} pathOf={pathOf} />] as const]),
       ]}
     />
   );
 }
 
-function ServiceLink({ id }: { readonly id: string | undefined }) {
+interface OwnerLinkProps extends Required<Pick<EventsTableProps, "pathOf">> {
+  readonly id: string | undefined;
+}
+
+function OwnerLink({ id, pathOf }: OwnerLinkProps) {
   return id === undefined ? null : (
-    <a class="mono small" href={hrefOf("services", id)}>
+    <a class="mono small" href={hrefOf(...pathOf(id))}>
       {id}
     </a>
   );

@@ -1,21 +1,22 @@
-import type { ComponentChild } from "preact";
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
-import type { TabProps } from "./tab-props.ts";
-import { consoleEngineOf } from "./engines/engines.ts";
+import type { ComponentChild } from "preact";
+import { QueryTab } from "../query/query-tab.tsx";
+import { QueuesTab } from "../queues/queues-tab.tsx";
+import { AlertsTab } from "./alerts-tab.tsx";
 import { BackupsTab } from "./backups-tab.tsx";
 import { ConfigurationTab } from "./configuration-tab.tsx";
 import { ConnectionTab } from "./connection-tab.tsx";
+import { consoleEngineOf } from "./engines/engines.ts";
 import { LogsTab } from "./logs-tab.tsx";
 import { MaintenanceTab } from "./maintenance-tab.tsx";
 import { MetricsTab } from "./metrics-tab.tsx";
+import { OverviewTab } from "./overview-tab.tsx";
 import { PerformanceTab } from "./performance-tab.tsx";
 import { ScalingTab } from "./scaling-tab.tsx";
 import { ServiceEventsTab } from "./service-events-tab.tsx";
 import { SettingsTab } from "./settings-tab.tsx";
+import type { TabProps } from "./tab-props.ts";
 import { UsersTab } from "./users-tab.tsx";
-import { QueryTab } from "../query/query-tab.tsx";
-import { QueuesTab } from "../queues/queues-tab.tsx";
-import { OverviewTab } from "./overview-tab.tsx";
 
 function hasQueries({ database_type: type }: ManagedService): boolean {
   return consoleEngineOf(type).firstQuery !== undefined;
@@ -39,6 +40,7 @@ export const serviceTabs: readonly ServiceTab[] = [
   { name: "overview",       title: "Overview",      Tab: OverviewTab },
   { name: "connection",     title: "Connection",    Tab: ConnectionTab },
   { name: "metrics",        title: "Metrics",       Tab: MetricsTab },
+  { name: "alerts",         title: "Alerts",        Tab: AlertsTab },
   { name: "users",          title: "Users",         Tab: UsersTab },
   { name: "backups",        title: "Backups",       Tab: BackupsTab, isFor: ({ backups }) => backups !== null },
   { name: "logs",           title: "Logs",          Tab: LogsTab },

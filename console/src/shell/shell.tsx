@@ -25,6 +25,7 @@ const groups: readonly { readonly title: string; readonly entries: readonly Entr
       { title: "Projects", icon: "layers", path: ["projects"] },
       { title: "Stacks", icon: "stack", path: ["stacks"] },
       { title: "Pipelines", icon: "flow", path: ["pipelines"] },
+      { title: "Alerts", icon: "alarm", path: ["alerts"] },
       { title: "Activity", icon: "clock", path: ["events"] },
     ],
   },
