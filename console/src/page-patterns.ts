@@ -25,6 +25,8 @@ export const pagePatterns = [
   "/exports/:id",
   "/members",
   "/keys",
+  "/tokens",
+  "/organization",
   "/audit",
   "/sessions",
   "/operators/:tab?",

@@ -56,6 +56,8 @@ const paths = [
   ),
   "members",
   "keys",
+  "tokens",
+  "organization",
   "audit",
   "sessions",
   "resources",

@@ -75,6 +75,11 @@ export async function signIn(username: string, password: string): Promise<void> 
   await enter(await createClient(optionsOf(undefined)).sessions.create({ username, password }));
 }
 
+/** Requests the session again after a change of the user's organizations. */
+export async function reloadSession(): Promise<void> {
+  await enter(await account.value.client.sessions.current());
+}
+
 /** Switches to another organization of the user. */
 export async function chooseOrganization(id: string): Promise<void> {
   globalThis.localStorage.setItem(organizationKey, id);

@@ -44,6 +44,8 @@ const groups: readonly { readonly title: string; readonly entries: readonly Entr
     entries: [
       { title: "Members", icon: "people", path: ["members"] },
       { title: "API keys", icon: "key", path: ["keys"] },
+      { title: "Tokens", icon: "ticket", path: ["tokens"] },
+      { title: "Quotas", icon: "building", path: ["organization"] },
       { title: "Audit log", icon: "shield", path: ["audit"] },
       { title: "Sessions", icon: "list", path: ["sessions"] },
       { title: "Installation", icon: "server", path: ["operators"], scope: "platform:read" },
