@@ -9,7 +9,7 @@ const statesByTone: Readonly<Record<Exclude<Tone, "none">, readonly string[]>> =
   bad:  ["Error", "Failed", "Aborted", "unhealthy", "failed", "unreachable", "Unreachable", "blocked", "rejected"],
   busy: ["Pending", "Provisioning", "ProvisioningSchema", "Wiring", "Upgrading", "RollingBack", "Deleting",
          "Deprovisioning", "Accepted", "Applying", "pending", "running", "verifying", "creating", "dropping", "deploying",
-         "deleting", "upgrading", "inflight"],
+         "deleting", "upgrading", "inflight", "Deploying", "Starting"],
 };
 
 const tones: ReadonlyMap<string, Tone> = new Map(

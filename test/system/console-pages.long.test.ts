@@ -95,6 +95,7 @@ async function createResources({ rest }: Platform, serviceId: string): Promise<r
     configuration: { url: "https://metrics.example/api/v1/write", bearer_token: "t" },
   });
   const app = await create("/app-services", { name: "shop", home_url: "https://shop.example" });
+  await create(`/app-services/${app}/domains`, { name: "login.shop.example" });
   await create(`/app-services/${app}/attachments`, { service_id: serviceId });
   await create("/projects/deploy", {
     descriptor: {
@@ -107,7 +108,10 @@ async function createResources({ rest }: Platform, serviceId: string): Promise<r
     { name: "webhook", path: `webhooks/${webhook}` },
     { name: "channel", path: `alerts/channels/${channel}` },
     { name: "export", path: `exports/${integration}` },
-    ...["", "sign-in", "clients", "users"].map((tab) => ({ name: `app/${tab}`, path: `apps/${app}/${tab}` })),
+    ...["", "attachments", "domains", "sign-in", "clients", "users"].map((tab) => ({
+      name: `app/${tab}`,
+      path: `apps/${app}/${tab}`,
+    })),
     { name: "project", path: "projects/shop" },
   ];
 }

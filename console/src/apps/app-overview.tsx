@@ -1,181 +1,142 @@
-import type { ManagedService } from "@holdfast/sdk/responses.ts";
-import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
 import { DeletionCard } from "../parts/destroy-button.tsx";
-import { SelectField, TextField } from "../parts/field.tsx";
+import { TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
-import { Empty } from "../parts/notice.tsx";
-import { Age, Badge, Card, Copyable, Facts } from "../parts/parts.tsx";
-import { Table } from "../parts/table.tsx";
+import { Notice } from "../parts/notice.tsx";
+import { Age, Card, Copyable, Facts } from "../parts/parts.tsx";
 import { showToast } from "../parts/toasts.tsx";
 import { useForm } from "../parts/use-form.ts";
+import { visibleText } from "../logs/logs-view.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { toneOf } from "../tone.ts";
-import type { AppProps } from "./app-props.ts";
+import type { AppProps, HostedAppProps } from "./app-props.ts";
+import { changeRefusal } from "./hosted-view.ts";
 
-/** Facts of the app, its databases and domains, and its deletion. */
+/** Facts of the app, the state of its programs if the platform runs it, and its deletion. */
 export function AppOverview({ app, reload }: AppProps) {
   const { apps } = account.value.client;
-  const refusal = refusalOf("apps:write");
+  const { hosted } = app;
   return (
     <>
+      {hosted !== null && <Failure hosted={hosted} />}
       <Card title="About">
         <Facts
           facts={[
-            ["Hosting", app.hosting],
-            ["Address", app.home_url ?? "none"],
+            ["Runs", hosted === null ? "outside of the platform" : "on machines of the platform"],
+            ...(hosted === null
+              ? []
+              : ([
+                  ["Image", hosted.image_ref],
+                  ["Deployment", hosted.deployment_number],
+                  ["Machines", hosted.replicas],
+                  ["Port", hosted.port],
+                  ["Floating IP", hosted.floating_ip ?? "none"],
+                ] as const)),
+            ["Home page", app.home_url ?? "none"],
+            ["Attachments", app.attachments.length],
+            ["Domains", app.domains.map(({ name }) => name).join(", ") || "none"],
             ["Created", <Age key="created" time={app.created_at} />],
           ]}
         />
       </Card>
-      <Card title="Attachments" flush>
-        {app.attachments.length === 0 ? (
-          <Empty icon="database" title="Nothing is attached">
-            <p class="quiet">Attach a PostgreSQL service below: the users of the app are stored in it.</p>
-          </Empty>
-        ) : (
-          <Table
-            title="Attachments"
-            entries={app.attachments}
-            keyOf={({ id }) => id}
-            columns={[
-              [
-                "Service",
-                ({ kind, service_id: id }) => (kind === "files" ? id : <a href={hrefOf("services", id)}>{id}</a>),
-              ],
-              ["Database", ({ kind, database_name: name }) => (kind === "files" ? "files service" : name)],
-              ["State", ({ status }) => <Badge tone={toneOf(status)}>{status}</Badge>],
-              [
-                "",
-                ({ id }) => (
-                  <ActionButton kind="plain" refusal={refusal} run={() => apps.detach(app.id, id).then(reload)}>
-                    Detach
-                  </ActionButton>
-                ),
-              ],
-            ]}
-          />
-        )}
-      </Card>
-      <NewAttachment app={app} reload={reload} />
-      <Card title="Domains" flush>
-        {app.domains.length === 0 ? (
-          <Empty icon="search" title="No domains">
-            <p class="quiet">A domain of your own can be the address of the sign-in.</p>
-          </Empty>
-        ) : (
-          <Table
-            title="Domains"
-            entries={app.domains}
-            keyOf={({ id }) => id}
-            columns={[
-              ["Name", ({ name }) => <b>{name}</b>],
-              ["State", ({ status }) => <Badge tone={toneOf(status)}>{status}</Badge>],
-              [
-                "Record that proves it",
-                ({ verification: { type, name, value } }) => <code class="payload">{`${name} ${type} ${value}`}</code>,
-              ],
-              [
-                "",
-                ({ id }) => (
-                  <ActionButton
-                    kind="plain"
-                    refusal={refusal}
-                    run={() => apps.verifyDomain(app.id, id).then(reload)}
-                    done="The record is correct"
-                  >
-                    Verify
-                  </ActionButton>
-                ),
-              ],
-            ]}
-          />
-        )}
-      </Card>
-      <NewDomain app={app} reload={reload} />
+      {hosted !== null && (
+        <Card title="Address">
+          <Copyable text={hosted.url} label="the address of the app" />
+        </Card>
+      )}
+      {hosted !== null && <Programs app={app} hosted={hosted} reload={reload} />}
+      <HomePage key={app.home_url} app={app} reload={reload} />
       <Card title="Identifier">
         <Copyable text={app.id} label="id of the app" />
       </Card>
       <DeletionCard
         kind="app"
         name={app.name}
-        refusal={refusal}
+        refusal={refusalOf("apps:write") ?? changeRefusal(app)}
         destroy={async () => {
           await apps.delete(app.id);
           openPage(hrefOf("apps"));
         }}
       >
-        <p>The app's sign-in ends. Its databases and their data stay.</p>
+        <p>
+          {hosted === null
+            ? "The app's sign-in ends."
+            : "Its programs and its sign-in end, and its name and its machines are deleted."}{" "}
+          Its databases and their data stay.
+        </p>
       </DeletionCard>
     </>
   );
 }
 
-function NewAttachment({ app, reload }: AppProps) {
-  const { apps, services } = account.value.client;
-  const all = useLive<readonly ManagedService[]>("services of apps", async (signal) => {
-    const list = services.list({ database_type: "postgresql" }, { signal, limit: 200 });
-    for await (const { entries } of list.pages()) return entries;
-    return [];
-  });
-  const form = useForm({ service: "", database: "" });
-  const choices = (all.data ?? []).map(({ id, name }) => [id, name] as const);
-  const service = form.values.service || choices[0]?.[0] || "";
+/** The reason why a deployment failed, with the last lines that its release printed. */
+function Failure({ hosted: { reason, last_lines: lines } }: Pick<HostedAppProps, "hosted">) {
+  if (reason === null) return null;
   return (
-    <Card title="Attach a database">
-      <FormBody
-        form={form}
-        action="Attach"
-        icon="plus"
-        refusal={
-          refusalOf("apps:write") ??
-          refusalOf("services:write") ??
-          (choices.length === 0 ? "There is no PostgreSQL service." : undefined)
-        }
-        send={async ({ database }, idempotencyKey) => {
-          const body = { service_id: service, ...(database !== "" && { database_name: database }) };
-          await apps.attach(app.id, body, { idempotencyKey });
-          reload();
-        }}
-      >
-        <div class="halves">
-          <SelectField
-            label="Service"
-            value={service}
-            options={choices}
-            onInput={(id) => form.set("service", id)}
-            fault={form.fault("service_id")}
-          />
-          <TextField
-            label="Database"
-            help="Empty for the default database"
-            {...form.field("database", "database_name")}
-            autocomplete="off"
-          />
+    <Notice tone="bad">
+      <b>The newest deployment failed.</b>
+      <p>{reason}</p>
+      {lines.length > 0 && (
+        <pre class="scroll" tabIndex={0} role="group" aria-label="Last lines of the release">
+          {lines.map((line) => `${visibleText(line)}\n`)}
+        </pre>
+      )}
+    </Notice>
+  );
+}
+
+function Programs({ app, reload }: HostedAppProps) {
+  const { apps } = account.value.client;
+  const refusal = refusalOf("apps:write") ?? changeRefusal(app);
+  return (
+    <Card title="Programs">
+      <div class="stack">
+        <p class="quiet">
+          {app.status === "Stopped"
+            ? "The app is stopped: clients get 503. Its machines and its name remain."
+            : "A restart deploys the same image again without a failed request. While the app is stopped, clients get 503."}
+        </p>
+        <div class="row">
+          {app.status === "Stopped" ? (
+            <ActionButton refusal={refusal} run={() => apps.start(app.id).then(reload)}>
+              Start
+            </ActionButton>
+          ) : (
+            <>
+              <ActionButton refusal={refusal} run={() => apps.restart(app.id).then(reload)}>
+                Restart
+              </ActionButton>
+              <ActionButton refusal={refusal} run={() => apps.stop(app.id).then(reload)}>
+                Stop
+              </ActionButton>
+            </>
+          )}
         </div>
-      </FormBody>
+      </div>
     </Card>
   );
 }
 
-function NewDomain({ app, reload }: AppProps) {
-  const form = useForm({ name: "" });
+function HomePage({ app, reload }: AppProps) {
+  const form = useForm({ home: app.home_url ?? "" });
   return (
-    <Card title="Add a domain">
+    <Card title="Home page">
       <FormBody
         form={form}
-        action="Add domain"
-        icon="plus"
+        action="Save"
         refusal={refusalOf("apps:write")}
-        send={async (body, idempotencyKey) => {
-          await account.value.client.apps.addDomain(app.id, body, { idempotencyKey });
-          form.set("name", "");
-          showToast("good", "Create the record in DNS, then verify the domain");
+        send={async ({ home }) => {
+          await account.value.client.apps.update(app.id, { home_url: home.trim() === "" ? null : home.trim() });
+          showToast("good", "Saved");
           reload();
         }}
       >
-        <TextField label="Name of the domain" {...form.field("name")} autocomplete="off" />
+        <TextField
+          label="Address of the home page"
+          help="Such as https://shop.example.com; empty for none"
+          {...form.field("home", "home_url")}
+          autocomplete="off"
+        />
       </FormBody>
     </Card>
   );

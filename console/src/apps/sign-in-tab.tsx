@@ -120,7 +120,7 @@ function Enable({ app, reload }: AppProps) {
         </p>
         {!isAttached && (
           <Notice tone="warn">
-            <a href={hrefOf("apps", app.id)}>Attach a PostgreSQL service</a> first.
+            <a href={hrefOf("apps", app.id, "attachments")}>Attach a PostgreSQL service</a> first.
           </Notice>
         )}
         <div class="halves">

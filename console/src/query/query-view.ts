@@ -1,5 +1,5 @@
 import type { QueryResult } from "@holdfast/sdk/responses.ts";
-import { visibleText } from "../services/logs-view.ts";
+import { visibleText } from "../logs/logs-view.ts";
 
 type Cell = QueryResult["rows"][number][number];
 

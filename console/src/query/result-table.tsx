@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { QueryResult } from "@holdfast/sdk/responses.ts";
-import { visibleText } from "../services/logs-view.ts";
+import { visibleText } from "../logs/logs-view.ts";
 import { cellText, windowOf } from "./query-view.ts";
 
 /** Height of a row in the style sheet. */

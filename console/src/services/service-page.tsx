@@ -1,13 +1,12 @@
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
-import { labelOf } from "../format.ts";
 import { LivePage } from "../live/live-page.tsx";
 import { useLive } from "../live/use-live.ts";
+import { OperationNotice } from "../operations/operation-notice.tsx";
 import { Empty, Notice } from "../parts/notice.tsx";
-import { Progress } from "../parts/parts.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import { hrefOf } from "../router/location.ts";
 import { account } from "../session/account.ts";
-import { isOpen, pollIntervalMsOf, remainingText, stepText } from "./service-view.ts";
+import { pollIntervalMsOf } from "./service-view.ts";
 import { serviceTabs } from "./service-tabs.ts";
 import { ServiceState } from "./services-page.tsx";
 
@@ -34,7 +33,7 @@ export function ServicePage({ id, tab = "overview" }: ServicePageProps) {
     >
       {(service) => (
         <>
-          <OperationNotice service={service} />
+          <OperationNotice operation={service.operation} />
           {service.error !== null && (
             <Notice tone="bad">
               <b>The service has failed.</b> {service.error.message}
@@ -56,29 +55,5 @@ export function ServicePage({ id, tab = "overview" }: ServicePageProps) {
         </>
       )}
     </LivePage>
-  );
-}
-
-/** The operation in progress, with its step, progress and deadline. */
-function OperationNotice({ service: { operation } }: { readonly service: ManagedService }) {
-  if (!isOpen(operation)) return null;
-  const step = stepText(operation.step);
-  const remaining = remainingText(operation, Date.now());
-  return (
-    <section class="card" aria-label="Operation in progress">
-      <div class="body stack" data-gap="s">
-        <div class="row">
-          <b>{labelOf(operation.type)}</b>
-          <span class="quiet" role="status">
-            {step}
-          </span>
-          <span class="grow" />
-          <span class="quiet small number">
-            {operation.progress_pct}%{remaining === undefined ? "" : `, ${remaining}`}
-          </span>
-        </div>
-        <Progress percent={operation.progress_pct} label={`${labelOf(operation.type)}: ${step}`} />
-      </div>
-    </section>
   );
 }

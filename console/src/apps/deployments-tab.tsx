@@ -1,0 +1,130 @@
+import type { AppDeployment, AppNode } from "@holdfast/sdk/responses.ts";
+import { LiveTable } from "../live/live-table.tsx";
+import { useLive } from "../live/use-live.ts";
+import { ActionButton } from "../parts/action-button.tsx";
+import { FormBody } from "../parts/form-body.tsx";
+import { Age, Badge, Card } from "../parts/parts.tsx";
+import { useForm } from "../parts/use-form.ts";
+import { account, refusalOf } from "../session/account.ts";
+import { toneOf } from "../tone.ts";
+import type { HostedAppProps } from "./app-props.ts";
+import {
+  changeRefusal,
+  type DeploymentInput,
+  deploymentInputOf,
+  deploymentOf,
+  deploymentState,
+} from "./hosted-view.ts";
+import { DeploymentFields, deploymentFault } from "./variables-fields.tsx";
+
+/** Deployments of a hosted app with a way back to each, the machines that run it, and a form that deploys. */
+export function DeploymentsTab({ app, hosted, reload }: HostedAppProps) {
+  const { apps } = account.value.client;
+  const pollIntervalMs = app.operation === null ? 15_000 : 1_000;
+  const live = useLive<readonly AppDeployment[]>(
+    `deployments ${app.id}`,
+    async (signal) => (await apps.deployments(app.id, { signal })).deployments,
+    { pollIntervalMs },
+  );
+  const nodes = useLive<readonly AppNode[]>(
+    `machines ${app.id}`,
+    async (signal) => (await apps.nodes(app.id, { signal })).nodes,
+    { pollIntervalMs },
+  );
+  const numberOf = (id: string | null) => live.data?.find((each) => each.id === id)?.number;
+  const refusal = refusalOf("apps:write") ?? changeRefusal(app);
+  return (
+    <>
+      <LiveTable
+        title="Deployments"
+        live={live}
+        keyOf={({ id }) => id}
+        icon="box"
+        empty="No deployment yet"
+        columns={[
+          ["Number", ({ number }) => <b>{number}</b>],
+          ["State", (deployment) => <DeploymentBadge deployment={deployment} />],
+          [
+            "Image",
+            ({ image_ref: image, image_digest: digest }) => (
+              <>
+                {image}
+                {digest !== null && <code class="payload small quiet">{digest}</code>}
+              </>
+            ),
+          ],
+          ["Created", ({ created_at: time }) => <Age time={time} />],
+          [
+            "",
+            ({ id, number, serves, status }) =>
+              !serves &&
+              status === "succeeded" && (
+                <ActionButton
+                  kind="plain"
+                  refusal={refusal}
+                  run={() => apps.rollBack(app.id, id).then(reload)}
+                  done={`Deployment ${number} is deployed again`}
+                >
+                  Roll back<span class="visually-hidden"> to deployment {number}</span>
+                </ActionButton>
+              ),
+          ],
+        ]}
+      />
+      <LiveTable
+        title="Machines"
+        live={nodes}
+        keyOf={({ id }) => id}
+        icon="server"
+        empty="No machines yet"
+        columns={[
+          ["Machine", ({ id }) => <span class="mono small">{id}</span>],
+          ["State", ({ status }) => <Badge tone={toneOf(status)}>{status}</Badge>],
+          ["Serves deployment", ({ deployment_id: id }) => numberOf(id) ?? "none"],
+          ["Zone", ({ zone }) => zone],
+        ]}
+      />
+      <Deploy
+        key={`${hosted.deployment_number}`}
+        app={app}
+        hosted={hosted}
+        reload={() => {
+          live.reload();
+          reload();
+        }}
+      />
+    </>
+  );
+}
+
+function DeploymentBadge({ deployment }: { readonly deployment: AppDeployment }) {
+  const { text, tone } = deploymentState(deployment);
+  return (
+    <>
+      <Badge tone={tone}>{text}</Badge>
+      {deployment.reason !== null && <p class="small quiet">{deployment.reason}</p>}
+    </>
+  );
+}
+
+function Deploy({ app, hosted, reload }: HostedAppProps) {
+  const form = useForm<DeploymentInput>(deploymentInputOf(hosted));
+  const { secret_env_names: secretNames } = hosted;
+  return (
+    <Card title="Deploy">
+      <FormBody
+        form={form}
+        action="Deploy"
+        kind="primary"
+        refusal={refusalOf("apps:write") ?? changeRefusal(app) ?? deploymentFault(form.values, secretNames)}
+        send={async (input) => {
+          await account.value.client.apps.update(app.id, deploymentOf(input, hosted));
+          reload();
+        }}
+      >
+        <p class="quiet">The release that serves now serves until the new one is ready on all machines.</p>
+        <DeploymentFields form={form} secretNames={secretNames} />
+      </FormBody>
+    </Card>
+  );
+}

@@ -1,0 +1,152 @@
+import { partial } from "@holdfast/testing/partial.ts";
+import type { App, AppDeployment, HostedApp, ManagedService } from "@holdfast/sdk/responses.ts";
+import { describe, expect, test } from "vitest";
+import {
+  attachableTo,
+  attachmentOf,
+  changeRefusal,
+  deploymentInputOf,
+  deploymentOf,
+  deploymentState,
+  environmentFault,
+  environmentOf,
+  environmentText,
+  newAppOf,
+  secretsFault,
+  secretsOf,
+} from "./hosted-view.ts";
+
+const hosted = partial<HostedApp>({
+  image_ref: "shop:1",
+  port: 8080,
+  command: [],
+  env: { LOG_LEVEL: "info", A: "b=c" },
+  secret_env_names: ["KEY"],
+  health_check_path: null,
+});
+
+describe("variables", () => {
+  test("text and variables are the same, also with = in a value", () => {
+    expect(environmentText(hosted.env)).toBe("A=b=c\nLOG_LEVEL=info");
+    expect(environmentOf("A=b=c\n\n LOG_LEVEL=info")).toEqual(hosted.env);
+  });
+
+  test.each([
+    ["A=1\nB=", undefined],
+    ["", undefined],
+    ["A", "A has no value: write A=value."],
+    ["A=1\nA=2", "A is set twice."],
+  ])("the text %j has the fault %s", (text, fault) => expect(environmentFault(text)).toBe(fault));
+
+  test.each([
+    [[{ name: "KEY", value: "" }], undefined, undefined],
+    [[], {}, undefined],
+    [[{ name: "KEY", value: "new" }], { KEY: "new" }, undefined],
+    [
+      [
+        { name: "KEY", value: "" },
+        { name: "OTHER", value: "x" },
+      ],
+      { KEY: "", OTHER: "x" },
+      "Enter the value of KEY: a change replaces all secret variables.",
+    ],
+    [
+      [
+        { name: "KEY", value: "" },
+        { name: " ", value: "" },
+      ],
+      undefined,
+      undefined,
+    ],
+  ])("the secret variables %j are sent as %j, with the fault %s", (variables, sent, fault) => {
+    expect(secretsOf(variables, ["KEY"])).toEqual(sent);
+    expect(secretsFault(variables, ["KEY"])).toBe(fault);
+  });
+});
+
+describe("a deployment", () => {
+  const input = deploymentInputOf(hosted);
+
+  test("an unchanged form deploys the image alone", () =>
+    expect(deploymentOf(input, hosted)).toEqual({ image_ref: "shop:1" }));
+
+  test.each([
+    [{ image: "shop:2 " }, { image_ref: "shop:2" }],
+    [{ port: "80" }, { port: 80 }],
+    [{ command: "node\nmain.js" }, { command: ["node", "main.js"] }],
+    [{ env: "" }, { env: {} }],
+    [{ healthPath: "/health" }, { health_check_path: "/health" }],
+  ])("the input %j changes %j", (change, request) =>
+    expect(deploymentOf({ ...input, ...change }, hosted)).toEqual({ image_ref: "shop:1", ...request }),
+  );
+
+  test("an empty path ends the check by a path", () => {
+    const before = { ...hosted, health_check_path: "/health" };
+    expect(deploymentOf({ ...deploymentInputOf(before), healthPath: "" }, before).health_check_path).toBeNull();
+  });
+
+  test.each([
+    ["succeeded", true, "serves", "good"],
+    ["deploying", false, "deploying", "busy"],
+    ["failed", false, "failed", "bad"],
+    ["succeeded", false, "succeeded", "none"],
+  ] as const)("one that is %s, and serves: %s, is %s", (status, serves, text, tone) =>
+    expect(deploymentState(partial<AppDeployment>({ status, serves }))).toEqual({ text, tone }),
+  );
+});
+
+test("a new app has an image only if the platform hosts it", () => {
+  const input = { ...deploymentInputOf(null), name: "shop", home: "", plan: "", replicas: "2", image: "shop:1" };
+  expect(newAppOf({ ...input, hosting: "external" })).toEqual({ name: "shop" });
+  expect(newAppOf({ ...input, hosting: "platform" })).toEqual({
+    name: "shop",
+    image_ref: "shop:1",
+    port: 8080,
+    command: [],
+    env: {},
+    replicas: 2,
+  });
+});
+
+test.each([
+  [null, null, undefined],
+  [{ kind: "project", id: "p" }, null, "The app belongs to a project, which changes it."],
+  [null, { status: "running" }, "Another operation is in progress."],
+  [null, { status: "completed" }, undefined],
+] as const)("an app of %j with the operation %j: %s", (managed_by, operation, refusal) =>
+  expect(changeRefusal(partial<App>({ managed_by, operation }))).toBe(refusal),
+);
+
+describe("attachments", () => {
+  const services = [
+    partial<ManagedService>({ id: "p", name: "orders", database_type: "postgresql" }),
+    partial<ManagedService>({ id: "v", name: "cache", database_type: "valkey" }),
+  ];
+  const files = [partial<ManagedService>({ id: "f", name: "media", database_type: "files" })];
+  const outside = partial<App>({ id: "a", name: "shop", hosted: null, attachments: [] });
+  const inside = partial<App>({ id: "b", name: "api", hosted: { port: 8080 }, attachments: [] });
+  const ids = (app: App) => attachableTo(app, services, files, [outside, inside]).map(({ id }) => id);
+
+  test("an app outside gets PostgreSQL and files services, a hosted one all services and other hosted apps", () => {
+    expect(ids(outside)).toEqual(["p", "f"]);
+    expect(ids(inside)).toEqual(["p", "v", "f"]);
+    expect(ids({ ...inside, id: "c" })).toEqual(["p", "v", "f", "b"]);
+  });
+
+  test("an attached files service is not offered again, another database of a service is", () => {
+    const attachments = [
+      { kind: "files", service_id: "f" },
+      { kind: "postgresql", service_id: "p" },
+    ];
+    expect(ids(partial<App>({ ...inside, attachments }))).toEqual(["p", "v"]);
+  });
+
+  const input = { database: "shop", prefix: "", access: "readonly" };
+  test.each([
+    ["postgresql", { service_id: "x", database_name: "shop" }],
+    ["files", { service_id: "x", access: "readonly" }],
+    ["app", { service_id: "x" }],
+  ])("of the input, one to %s has %j", (kind, request) =>
+    expect(attachmentOf({ id: "x", title: "", kind }, input)).toEqual(request),
+  );
+});

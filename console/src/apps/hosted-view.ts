@@ -1,0 +1,199 @@
+import type { AppChange, NewApp, NewAttachment } from "@holdfast/sdk/requests.ts";
+import type {
+  App,
+  AppDeployment,
+  AppDeploymentStatus,
+  FilesAccess,
+  HostedApp,
+  ManagedService,
+} from "@holdfast/sdk/responses.ts";
+import { isOpen } from "../services/service-view.ts";
+import type { Tone } from "../tone.ts";
+import { linesOf } from "./app-view.ts";
+
+/** Variables as text: a line "NAME=value" each, by name. */
+export function environmentText(env: Readonly<Record<string, string>>): string {
+  return Object.entries(env)
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join("\n");
+}
+
+/** The variables of a text with a line "NAME=value" each. */
+export function environmentOf(text: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    linesOf(text).map((line) => {
+      const [name = "", ...value] = line.split("=");
+      return [name.trim(), value.join("=")];
+    }),
+  );
+}
+
+/** The first fault of a text of variables; undefined without one. */
+export function environmentFault(text: string): string | undefined {
+  const names = new Set<string>();
+  for (const line of linesOf(text)) {
+    const [name = "", ...value] = line.split("=");
+    if (value.length === 0) return `${name} has no value: write ${name}=value.`;
+    if (names.has(name.trim())) return `${name} is set twice.`;
+    names.add(name.trim());
+  }
+  return undefined;
+}
+
+/** A secret variable in a form. An empty value is one that the form does not have. */
+export interface SecretVariable {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The secret variables to send, which replace all; undefined if none was changed. */
+export function secretsOf(
+  variables: readonly SecretVariable[],
+  before: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  const named = variables.filter(({ name }) => name.trim() !== "");
+  const isSame =
+    named.length === before.length && named.every(({ name, value }) => value === "" && before.includes(name));
+  return isSame ? undefined : Object.fromEntries(named.map(({ name, value }) => [name.trim(), value]));
+}
+
+/** The reason why the secret variables cannot be sent: a change replaces all, so it needs the value of each. */
+export function secretsFault(variables: readonly SecretVariable[], before: readonly string[]): string | undefined {
+  const secrets = secretsOf(variables, before);
+  const [missing] = Object.entries(secrets ?? {}).find(([, value]) => value === "") ?? [];
+  return missing === undefined ? undefined : `Enter the value of ${missing}: a change replaces all secret variables.`;
+}
+
+/** The input of the form that deploys an image. */
+export interface DeploymentInput {
+  readonly image: string;
+  readonly port: string;
+  readonly command: string;
+  readonly env: string;
+  readonly secrets: readonly SecretVariable[];
+  readonly healthPath: string;
+}
+
+export function deploymentInputOf(hosted: HostedApp | null): DeploymentInput {
+  return {
+    image: hosted?.image_ref ?? "",
+    port: String(hosted?.port ?? 8080),
+    command: (hosted?.command ?? []).join("\n"),
+    env: environmentText(hosted?.env ?? {}),
+    secrets: (hosted?.secret_env_names ?? []).map((name) => ({ name, value: "" })),
+    healthPath: hosted?.health_check_path ?? "",
+  };
+}
+
+/** The change of a hosted app that deploys the form: its image, and the settings that differ. */
+export function deploymentOf(input: DeploymentInput, hosted: HostedApp): AppChange {
+  const before = deploymentInputOf(hosted);
+  const secrets = secretsOf(input.secrets, hosted.secret_env_names);
+  const path = input.healthPath.trim();
+  return {
+    image_ref: input.image.trim(),
+    ...(input.port !== before.port && { port: Number(input.port) }),
+    ...(input.command !== before.command && { command: linesOf(input.command) }),
+    ...(input.env !== before.env && { env: environmentOf(input.env) }),
+    ...(secrets !== undefined && { secret_env: secrets }),
+    ...(path !== before.healthPath && { health_check_path: path === "" ? null : path }),
+  };
+}
+
+/** The input of the form for a new app. */
+export interface NewAppInput extends DeploymentInput {
+  readonly name: string;
+  /** "platform" for a hosted app. */
+  readonly hosting: string;
+  readonly home: string;
+  readonly plan: string;
+  readonly replicas: string;
+}
+
+/** The request for a new app: with an image it runs on machines of the platform. */
+export function newAppOf(input: NewAppInput): NewApp {
+  const { name, home, plan } = input;
+  const common = { name, ...(home !== "" && { home_url: home }) };
+  if (input.hosting !== "platform") return common;
+  const secrets = secretsOf(input.secrets, []);
+  const path = input.healthPath.trim();
+  return {
+    ...common,
+    image_ref: input.image.trim(),
+    port: Number(input.port),
+    command: linesOf(input.command),
+    env: environmentOf(input.env),
+    ...(secrets !== undefined && { secret_env: secrets }),
+    ...(path !== "" && { health_check_path: path }),
+    ...(plan !== "" && { plan_name: plan }),
+    replicas: Number(input.replicas),
+  };
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+const deploymentTones: Readonly<Record<AppDeploymentStatus, Tone>> = {
+  deploying: "busy",
+  succeeded: "none",
+  failed:    "bad",
+};
+
+/** State of a deployment: "serves" for the one that clients reach. */
+export function deploymentState({ status, serves }: AppDeployment): { readonly text: string; readonly tone: Tone } {
+  return serves ? { text: "serves", tone: "good" } : { text: status, tone: deploymentTones[status] };
+}
+
+/** The reason why an app cannot be changed now; undefined if it can. */
+export function changeRefusal({ operation, managed_by: parent }: App): string | undefined {
+  if (parent !== null) return `The app belongs to a ${parent.kind}, which changes it.`;
+  return isOpen(operation) ? "Another operation is in progress." : undefined;
+}
+
+/** A resource that can be attached to an app. */
+export interface Attachable {
+  readonly id: string;
+  readonly title: string;
+  /** The engine of a service, "files" or "app". */
+  readonly kind: string;
+}
+
+/** The resources that can be attached to the app: of those that run outside, only PostgreSQL and files services. */
+export function attachableTo(
+  app: App,
+  services: readonly ManagedService[],
+  files: readonly ManagedService[],
+  apps: readonly App[],
+): readonly Attachable[] {
+  const isHosted = app.hosted !== null;
+  const ofServices = services
+    .filter(({ database_type: type }) => isHosted || type === "postgresql")
+    .map(({ id, name, database_type: kind }) => ({ id, title: `${name} (${kind})`, kind }));
+  const ofFiles = files.map(({ id, name }) => ({ id, title: `${name} (files)`, kind: "files" }));
+  const ofApps = apps
+    .filter(({ id, hosted }) => isHosted && hosted !== null && id !== app.id)
+    .map(({ id, name }) => ({ id, title: `${name} (app)`, kind: "app" }));
+  const attached = new Set(app.attachments.map(({ kind, service_id: id }) => (isDatabase(kind) ? "" : id)));
+  return [...ofServices, ...ofFiles, ...ofApps].filter(({ id }) => !attached.has(id));
+}
+
+/** True for a kind of attachment whose databases are attached one by one. */
+export function isDatabase(kind: string): boolean {
+  return kind !== "files" && kind !== "app";
+}
+
+/** The input of the form that attaches a resource. */
+export interface AttachmentInput {
+  readonly database: string;
+  readonly prefix: string;
+  readonly access: string;
+}
+
+export function attachmentOf(target: Attachable, input: AttachmentInput): NewAttachment {
+  const access: FilesAccess = input.access === "readonly" ? "readonly" : "readwrite";
+  return {
+    service_id: target.id,
+    ...(isDatabase(target.kind) && input.database !== "" && { database_name: input.database }),
+    ...(target.kind === "files" && { access }),
+    ...(input.prefix !== "" && { prefix: input.prefix }),
+  };
+}
