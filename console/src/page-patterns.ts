@@ -18,6 +18,8 @@ export const pagePatterns = [
   "/pipelines/:id",
   "/apps",
   "/apps/:id/:tab?",
+  "/files",
+  "/files/:id/:tab?",
   "/inference",
   "/webhooks",
   "/webhooks/:id",

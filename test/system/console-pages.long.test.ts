@@ -1,22 +1,10 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import type { ServiceJson } from "@holdfast/testing/api/service-json.ts";
 import { createServices } from "@holdfast/testing/platform/services.ts";
-import { createConsoleUnderTest } from "./console/console-under-test.ts";
+import { createConsoleUnderTest, looks } from "./console/console-under-test.ts";
 
 const longMs = 300_000;
-
-/** Appearances of a page. */
-// biome-ignore format: a table, aligned so that it reads as one
-const looks = [
-  { name: "light, wide",   colorScheme: "light", width: 1_280 },
-  { name: "light, narrow", colorScheme: "light", width: 320 },
-  { name: "dark, wide",    colorScheme: "dark",  width: 1_280 },
-  { name: "dark, narrow",  colorScheme: "dark",  width: 320 },
-] as const;
 
 const tabs = [
   "",
@@ -41,6 +29,7 @@ const paths = [
   "services/new",
   "services/019a2f5e-1a00-7b11-9c22-3d44e55f6677",
   "services/deleted",
+  "files",
   "events",
   "alerts",
   "projects",
@@ -127,24 +116,9 @@ describe("each page of the console", { timeout: longMs }, () => {
   }, longMs);
   afterAll(fixture.remove, longMs);
 
-  async function screenshot(page: Page, name: string): Promise<void> {
-    const directory = process.env["HOLDFAST_SCREENSHOTS"];
-    if (directory === undefined) return;
-    mkdirSync(directory, { recursive: true });
-    await page.screenshot({ path: join(directory, `${name.replaceAll(/\W+/g, "-")}.png`), fullPage: true });
-  }
-
-  /** Loading ends before the page is judged. */
-  async function settled(page: Page): Promise<void> {
-    await page.locator("h1").first().waitFor();
-    // The page of parts has one that is always loading.
-    if (page.url().endsWith("/design")) return;
-    await expect.poll(() => page.locator("#content .bone").count()).toBe(0);
-  }
-
   it.each(looks)("has no finding of axe, $name", async ({ name, ...look }) => {
     const page = await fixture.openSignedIn(look);
-    await settled(page);
+    await fixture.settled(page);
     const base = `${fixture.platform.admin.base_url}/console`;
     const opened = [
       ...paths.map((path) => ({ name: path, path })),
@@ -153,20 +127,20 @@ describe("each page of the console", { timeout: longMs }, () => {
     ];
     for (const { name: title, path } of opened) {
       await page.goto(`${base}/${path}`);
-      await settled(page);
+      await fixture.settled(page);
       await fixture.expectAccessible(page, `${path}, ${name}`);
-      await screenshot(page, `${title} ${name}`);
+      await fixture.screenshot(page, `${title} ${name}`);
     }
     await page.goto(`${base}/services/${service.id}/settings`);
     await page.getByRole("button", { name: "Delete service" }).click();
     await page.getByRole("dialog").waitFor();
     await fixture.expectAccessible(page, `a dialog, ${name}`);
-    await screenshot(page, `dialog ${name}`);
+    await fixture.screenshot(page, `dialog ${name}`);
   });
 
   it("adds a node, makes it the primary, and removes the other one", async () => {
     const page = await fixture.openSignedIn();
-    await settled(page);
+    await fixture.settled(page);
     await page.goto(`${fixture.platform.admin.base_url}/console/services/${service.id}`);
     const nodes = page.getByRole("table", { name: "Nodes" });
     await page.getByRole("button", { name: /^Add a node/ }).click();
@@ -190,6 +164,6 @@ describe("each page of the console", { timeout: longMs }, () => {
     const page = await fixture.open("services", look);
     await page.getByLabel("User name").waitFor();
     await fixture.expectAccessible(page, `sign in, ${name}`);
-    await screenshot(page, `sign in ${name}`);
+    await fixture.screenshot(page, `sign in ${name}`);
   });
 });

@@ -12,7 +12,7 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
   let page: Page;
   let id = "";
   let password = "";
-  beforeAll(fixture.start, startMs);
+  beforeAll(() => fixture.start(), startMs);
   afterAll(fixture.remove, startMs);
 
   const tab = async (name: string) => {

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { ManagedService } from "@holdfast/sdk/responses.ts";
 import { priceText } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { ChoiceField, TextField } from "../parts/field.tsx";
@@ -10,8 +11,27 @@ import { isOpen, monthlyCost } from "./service-view.ts";
 import type { TabProps } from "./tab-props.ts";
 import { useCatalog } from "./use-catalog.ts";
 
-/** A form that changes the plan or increases the storage, with the difference in cost. */
+/** The size of a service; fields that do not change are absent. */
+interface SizeChange {
+  readonly plan_name?: string;
+  readonly storage_size_gb?: number;
+}
+
+interface SizeFormProps {
+  readonly service: ManagedService;
+  /** The scope that a change needs. */
+  readonly scope: string;
+  readonly change: (size: SizeChange) => Promise<unknown>;
+}
+
 export function ScalingTab({ service, reload }: TabProps) {
+  const { services } = account.value.client;
+  const change = (size: SizeChange) => services.update(service.id, size).then(reload);
+  return <SizeForm service={service} scope="services:write" change={change} />;
+}
+
+/** A form that changes the plan or increases the storage, with the difference in cost. */
+export function SizeForm({ service, scope, change }: SizeFormProps) {
   const catalog = useCatalog();
   const [plan, setPlan] = useState(service.plan_name);
   const form = useForm({ storageGb: String(service.storage_size_gb) });
@@ -23,7 +43,7 @@ export function ScalingTab({ service, reload }: TabProps) {
   const [before, after] = [costOf(service.plan_name, service.storage_size_gb), costOf(plan, storageGb)];
   const isSame = plan === service.plan_name && storageGb === service.storage_size_gb;
   const refusal =
-    refusalOf("services:write") ??
+    refusalOf(scope) ??
     (isOpen(service.operation) ? "Another operation is in progress." : undefined) ??
     (isSame ? "Choose another plan or size first." : undefined);
   const price = (amount: number | undefined) =>
@@ -35,11 +55,10 @@ export function ScalingTab({ service, reload }: TabProps) {
         event.preventDefault();
         if (refusal !== undefined) return;
         form.submit(async () => {
-          await account.value.client.services.update(service.id, {
+          await change({
             ...(plan !== service.plan_name && { plan_name: plan }),
             ...(storageGb !== service.storage_size_gb && { storage_size_gb: storageGb }),
           });
-          reload();
         });
       }}
     >

@@ -33,6 +33,7 @@ const groups: readonly { readonly title: string; readonly entries: readonly Entr
     title: "Platform",
     entries: [
       { title: "Apps and sign-in", icon: "door", path: ["apps"] },
+      { title: "Files", icon: "folder", path: ["files"] },
       { title: "Inference", icon: "spark", path: ["inference"] },
       { title: "Webhooks", icon: "bolt", path: ["webhooks"] },
       { title: "Exports", icon: "send", path: ["exports"] },

@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { expect } from "vitest";
 import type { SessionCode } from "@holdfast/sdk/responses.ts";
@@ -12,6 +13,15 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
 }
+
+/** Appearances of a page. */
+// biome-ignore format: a table, aligned so that it reads as one
+export const looks = [
+  { name: "light, wide",   colorScheme: "light", width: 1_280 },
+  { name: "light, narrow", colorScheme: "light", width: 320 },
+  { name: "dark, wide",    colorScheme: "dark",  width: 1_280 },
+  { name: "dark, narrow",  colorScheme: "dark",  width: 320 },
+] as const;
 
 interface Look {
   readonly colorScheme?: "light" | "dark";
@@ -32,7 +42,12 @@ export interface ConsoleUnderTest {
   open(path: string, look?: Look): Promise<Page>;
   /** Expects no finding of axe, no horizontal scrolling, and no fault so far. */
   expectAccessible(page: Page, name: string): Promise<void>;
-  start(): Promise<void>;
+  /** Resolves when the page has loaded its content. */
+  settled(page: Page): Promise<void>;
+  /** Writes a picture of the page to the directory of HOLDFAST_SCREENSHOTS, if that is set. */
+  screenshot(page: Page, name: string): Promise<void>;
+  /** Starts the platform with these additional settings, and the browser. */
+  start(environment?: Readonly<Record<string, string>>): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -82,8 +97,20 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
       expect(overflow, `${name} scrolls to the side`).toBeLessThanOrEqual(0);
       expect(faults, name).toEqual([]);
     },
-    async start() {
-      [platform, chromium] = await Promise.all([startPlatform(), startChromium({})]);
+    async settled(page) {
+      await page.locator("h1").first().waitFor();
+      // The page of parts has one that is always loading.
+      if (page.url().endsWith("/design")) return;
+      await expect.poll(() => page.locator("#content .bone").count()).toBe(0);
+    },
+    async screenshot(page, name) {
+      const directory = process.env["HOLDFAST_SCREENSHOTS"];
+      if (directory === undefined) return;
+      mkdirSync(directory, { recursive: true });
+      await page.screenshot({ path: join(directory, `${name.replaceAll(/\W+/g, "-")}.png`), fullPage: true });
+    },
+    async start(environment = {}) {
+      [platform, chromium] = await Promise.all([startPlatform({ environment }), startChromium({})]);
     },
     async remove() {
       for (const context of contexts) await context.close();
