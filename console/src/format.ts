@@ -53,7 +53,7 @@ export function priceText(amount: number, currency: string): string {
 
 /** Label of a name of the API: "Storage size GB" for "storage_size_gb". */
 export function labelOf(name: string): string {
-  const text = name.replaceAll(/[_-]+/g, " ").replaceAll(/\b(gb|id|cidrs?|url|uri|ca|pct|cpu)\b/g, upper);
+  const text = name.replaceAll(/[_-]+/g, " ").replaceAll(/\b(api|gb|id|cidrs?|url|uri|ca|pct|cpu)\b/g, upper);
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

@@ -18,7 +18,7 @@ export function AppOverview({ app, reload }: AppProps) {
   const { hosted } = app;
   return (
     <>
-      {hosted !== null && <Failure hosted={hosted} />}
+      {hosted !== null && <Failure app={app} hosted={hosted} />}
       <Card title="About">
         <Facts
           facts={[
@@ -69,12 +69,12 @@ export function AppOverview({ app, reload }: AppProps) {
   );
 }
 
-/** The reason why a deployment failed, with the last lines that its release printed. */
-function Failure({ hosted: { reason, last_lines: lines } }: Pick<HostedAppProps, "hosted">) {
+/** The reason why the app or a deployment failed, with the last lines that its release printed. */
+function Failure({ app, hosted: { reason, last_lines: lines } }: Pick<HostedAppProps, "app" | "hosted">) {
   if (reason === null) return null;
   return (
     <Notice tone="bad">
-      <b>The newest deployment failed.</b>
+      <b>{app.status === "Error" ? "The app has failed." : "A deployment failed."}</b>
       <p>{reason}</p>
       {lines.length > 0 && (
         <pre class="scroll" tabIndex={0} role="group" aria-label="Last lines of the release">

@@ -30,6 +30,8 @@ const pages: ReadonlyMap<string, string> = new Map([
 /** Databases, files services and apps that are attached to the app, and a form that attaches another. */
 export function AttachmentsTab({ app, reload }: AppProps) {
   const { apps } = account.value.client;
+  const resources = useResources();
+  const nameOf = (id: string) => resources?.flat().find((each) => each.id === id)?.name ?? id;
   const refusal = refusalOf("apps:write") ?? changeRefusal(app);
   return (
     <>
@@ -51,8 +53,8 @@ export function AttachmentsTab({ app, reload }: AppProps) {
               [
                 "Resource",
                 ({ kind, service_id: id }) => (
-                  <a class="mono small" href={hrefOf(pages.get(kind) ?? "services", id)}>
-                    {id}
+                  <a class="strong" href={hrefOf(pages.get(kind) ?? "services", id)}>
+                    {nameOf(id)}
                   </a>
                 ),
               ],
@@ -84,37 +86,40 @@ export function AttachmentsTab({ app, reload }: AppProps) {
           />
         )}
       </Card>
-      <NewAttachmentCard app={app} reload={reload} />
+      <NewAttachmentCard app={app} choices={resources && attachableTo(app, ...resources)} reload={reload} />
     </>
   );
 }
 
 const maxChoices = 200;
 
-/** The resources that can be attached to the app; undefined until they are loaded. */
-function useAttachable(app: App): readonly Attachable[] | undefined {
+/** Database services, files services and apps. */
+type Resources = readonly [readonly ManagedService[], readonly ManagedService[], readonly App[]];
+
+/** The resources of the organization; undefined until they are loaded. */
+function useResources(): Resources | undefined {
   const { apps, files, services } = account.value.client;
-  const live = useLive<readonly [readonly ManagedService[], readonly ManagedService[], readonly App[]]>(
-    `attachable ${app.id}`,
-    async (signal) => {
-      const first = async <T,>(list: { pages(): AsyncIterable<{ readonly entries: readonly T[] }> }) => {
-        for await (const { entries } of list.pages()) return entries;
-        return [];
-      };
-      const options = { signal, limit: maxChoices };
-      return Promise.all([
-        refusalOf("services:read") === undefined ? first(services.list({}, options)) : [],
-        refusalOf("files:read") === undefined ? first(files.list({}, options)) : [],
-        first(apps.list(options)),
-      ]);
-    },
-  );
-  return live.data && attachableTo(app, ...live.data);
+  const live = useLive<Resources>("attachable resources", async (signal) => {
+    const first = async <T,>(list: { pages(): AsyncIterable<{ readonly entries: readonly T[] }> }) => {
+      for await (const { entries } of list.pages()) return entries;
+      return [];
+    };
+    const options = { signal, limit: maxChoices };
+    return Promise.all([
+      refusalOf("services:read") === undefined ? first(services.list({}, options)) : [],
+      refusalOf("files:read") === undefined ? first(files.list({}, options)) : [],
+      first(apps.list(options)),
+    ]);
+  });
+  return live.data;
 }
 
-function NewAttachmentCard({ app, reload }: AppProps) {
+interface NewAttachmentProps extends AppProps {
+  readonly choices: readonly Attachable[] | undefined;
+}
+
+function NewAttachmentCard({ app, choices, reload }: NewAttachmentProps) {
   const [attached, setAttached] = useState<Attachment | undefined>();
-  const choices = useAttachable(app);
   const form = useForm<AttachmentInput & { readonly target: string }>({
     target: "",
     database: "",

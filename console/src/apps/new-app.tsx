@@ -91,6 +91,7 @@ export function NewApp() {
               <SelectField
                 label="Plan of each machine"
                 {...form.field("plan", "plan_name")}
+                value={form.values.plan || (catalog?.plans[0]?.plan_name ?? "")}
                 options={(catalog?.plans ?? []).map(
                   ({ plan_name: plan, vcpu, memory_gb: memory, monthly_cost: cost }) => [
                     plan,

@@ -58,7 +58,7 @@ export function OrganizationPage() {
 
 function Quotas({ organization: { quotas } }: { readonly organization: Organization }) {
   return (
-    <Card title="Quotas" flush>
+    <Card title="Quotas" flush actions={<span class="quiet small">An operator of the installation changes them</span>}>
       <Table
         title="Quotas"
         entries={quotaRows(quotas)}
@@ -76,7 +76,6 @@ function Quotas({ organization: { quotas } }: { readonly organization: Organizat
           ],
         ]}
       />
-      <p class="quiet small body">An operator of the installation changes them.</p>
     </Card>
   );
 }

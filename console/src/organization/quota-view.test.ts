@@ -23,7 +23,7 @@ test("the most used quota is the first, and storage has its unit", () => {
   });
   expect(rows.map(({ title, text }) => `${title}: ${text}`)).toEqual([
     "Storage: 1,024 of 102,400 GB",
-    "Api keys: 0 of 200",
+    "API keys: 0 of 200",
     "Webhooks: 0 of 20",
   ]);
 });
