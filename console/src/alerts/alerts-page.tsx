@@ -82,7 +82,10 @@ export function AlertsPage() {
           ],
           ["State", (channel) => <ChannelState channel={channel} />],
           ["Address", (channel) => <span class="quiet">{targetOf(channel)}</span>],
-          ["Rules", ({ id }) => (id === channels.defaultChannel ? "its own, and those without a channel" : "its own")],
+          [
+            "Gets alerts of",
+            ({ id }) => (id === channels.defaultChannel ? "rules that name it or none" : "rules that name it"),
+          ],
           ["Created", ({ created_at: time }) => <Age time={time} />],
         ]}
       >

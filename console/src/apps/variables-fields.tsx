@@ -10,7 +10,7 @@ interface VariablesProps {
 }
 
 /** Secret variables as rows of a name and a value. Values that are set are never returned, so they are empty. */
-export function SecretVariables({ variables, onInput, fault }: VariablesProps) {
+function SecretVariables({ variables, onInput, fault }: VariablesProps) {
   const set = (index: number, change: Partial<SecretVariable>) =>
     onInput(variables.map((each, at) => (at === index ? { ...each, ...change } : each)));
   return (

@@ -3,7 +3,7 @@ import { labelOf, numberText } from "../format.ts";
 import type { Tone } from "../tone.ts";
 
 /** A row of the table of quotas. */
-export interface QuotaRow {
+interface QuotaRow {
   readonly name: string;
   readonly title: string;
   /** "3 of 50". */

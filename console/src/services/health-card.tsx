@@ -22,7 +22,7 @@ export function HealthCard({ service }: Pick<TabProps, "service">) {
       live={{ ...live, data: checks?.filter(({ status }) => status !== "healthy") }}
       keyOf={(check) => `${check.name} ${check.node_id}`}
       icon="check"
-      empty={checks?.length === 0 ? "No check has run yet" : `${checks?.length ?? 0} checks are healthy`}
+      empty={healthyText(checks?.length ?? 0)}
       columns={[
         ["Check", ({ name }) => labelOf(name)],
         ["State", ({ status }) => <Badge tone={toneOf(status)}>{status}</Badge>],
@@ -32,4 +32,10 @@ export function HealthCard({ service }: Pick<TabProps, "service">) {
       ]}
     />
   );
+}
+
+/** The text for a service whose checks are all healthy. */
+function healthyText(checks: number): string {
+  if (checks === 0) return "No check has run yet";
+  return checks === 1 ? "1 check is healthy" : `${checks} checks are healthy`;
 }
