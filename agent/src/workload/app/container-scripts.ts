@@ -57,6 +57,12 @@ rm -rf tmp
 `;
 
 /**
+ * Id of the container, of which there is one in each mount namespace. runc joins a control group of this name if the
+ * host has one, and then fails for want of a permission, so the name is one that only Holdfast has.
+ */
+const containerId = "holdfast-container";
+
+/**
  * Runs a container until it ends: creates its network namespace with a connection to the machine's network by pasta,
  * then the packet filter, then the container. Arguments: address and port on which the machine accepts connections for
  * it, port inside. FILTER: rules for nft. HOSTS: names in /etc/hosts. RELAY: configuration of a HAProxy in the
@@ -79,7 +85,7 @@ if [ -n "$RELAY" ]; then
   printf '%s' "$RELAY" >/run/relay.cfg
   nsenter --net=/run/network haproxy -D -f /run/relay.cfg
 fi
-exec runc --root /run/runc run --bundle /run app
+exec runc --root /run/runc run --bundle /run ${containerId}
 `;
 
 /** Networks that are not part of the public internet (IANA's special-purpose registry), and multicast. */
