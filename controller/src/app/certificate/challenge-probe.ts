@@ -23,7 +23,9 @@ export async function isChallengeServed(
 
 function responseOf(target: RequestOptions, signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const call = request({ ...target, signal }, (response) => text(response).then(resolve, reject));
+  const call = request({ ...target, signal }, (response) => {
+    text(response).then(resolve, reject);
+  });
   call.once("error", reject);
   call.end();
   return promise;
