@@ -41,7 +41,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "local/src/platform.ts":                                       "the same",
   "local/src/software.ts":                                       "the same",
   "local/src/up.ts":                                             "an example of a command",
-  "console/src/apps/app-overview.tsx":                            "the issuer stores users of apps only in PostgreSQL",
+  "console/src/apps/hosted-view.ts":                              "the issuer stores users of apps only in PostgreSQL",
   "console/src/projects/plan-view.ts":                            "an example of a descriptor",
   "cli/src/nouns/projects.ts":                               "an example of a descriptor",
   "cli/src/nouns/services.ts":                               "examples of commands",

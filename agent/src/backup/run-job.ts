@@ -2,7 +2,6 @@ import { rmSync } from "node:fs";
 import { getPriority } from "node:os";
 import { text } from "node:stream/consumers";
 import { fromBinary } from "@bufbuild/protobuf";
-import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { isEngine, loadDriver } from "../engines/drivers.ts";
 import { ProgramFailed, runProgram } from "../os/program.ts";
@@ -21,12 +20,6 @@ import { createPresignedUrlCache } from "./presigned-url-cache.ts";
  */
 export async function runJob(onStop: (cancel: () => void) => void): Promise<void> {
   const job = JSON.parse(await text(process.stdin)) as Job;
-  watchProcessFaults({
-    role: "job",
-    logFault: (msg, { error }) =>
-      process.stderr.write(`${JSON.stringify({ time: Date.now(), name: job.kind, msg, error: textOf(error) })}\n`),
-    monotonicMs: () => performance.now(),
-  });
   const end = new AbortController();
   onStop(() => end.abort(new JobFailed("cancelled", "It was canceled.")));
   // Lowers the priority of all threads, including the compression threads, which started with the modules. A lower
@@ -91,8 +84,4 @@ async function perform(job: Job, link: AgentLink, signal: AbortSignal): Promise<
 function programOutputOf(error: unknown): string {
   if (error instanceof ProgramFailed) return error.output.endsWith("\n") ? error.output : `${error.output}\n`;
   return error instanceof Error && error.cause !== undefined ? programOutputOf(error.cause) : "";
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

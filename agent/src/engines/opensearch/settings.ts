@@ -62,6 +62,7 @@ function securitySettings(instance: Instance): Record<string, Value> {
     "plugins.security.nodes_dn": [`CN=${principalOf("server")}`],
     "plugins.security.allow_default_init_securityindex": true,
     "plugins.security.system_indices.enabled": true,
+    "plugins.security.enable_snapshot_restore_privilege": false,
     "plugins.security.audit.type": "noop",
   };
 }
