@@ -82,6 +82,13 @@ describe.skipIf(skip !== undefined)("an OpenSearch through changes and kills", {
     await expectComplete();
   });
 
+  it("serves again after the engine was killed, with all acknowledged documents", async () => {
+    const engine = processes()?.engine ?? 0;
+    killImmediately(engine);
+    await waitUntil("the engine has ended", () => processes()?.engine !== engine, { withinMs: longMs });
+    await expectComplete();
+  });
+
   it("is ready again when the engine is killed during a restart", async () => {
     const engine = processes()?.engine ?? 0;
     expectStatus(await platform.rest.post(path("/restart")), 202);

@@ -1,7 +1,6 @@
 import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
-import { killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import {
   createServices,
   expectStatus,
@@ -55,7 +54,6 @@ describe.skipIf(skip !== undefined)("a managed OpenSearch", { timeout: longMs },
     return opened;
   }
   const path = (rest = "") => `/managed-services/${logs.service.id}${rest}`;
-  const processes = () => platform.processes().machines.find(({ id }) => id === logs.service.nodes[0]?.id);
   const reveal = async (user: string) => ({
     user,
     password: expectStatus(
@@ -165,14 +163,5 @@ describe.skipIf(skip !== undefined)("a managed OpenSearch", { timeout: longMs },
       const measured = series.filter(({ points }) => points.length > 0).map(({ metric }) => metric);
       return names.every((name) => measured.includes(name));
     });
-  });
-
-  it("serves again after the engine was killed, with all acknowledged documents", async () => {
-    const pid = processes()?.engine ?? 0;
-    killImmediately(pid);
-    await waitUntil("the engine has ended", () => processes()?.engine !== pid);
-    await waitUntil("clients read again", () => countIn("orders").catch(() => undefined), { withinMs: longMs });
-    await client.index({ index: "orders", id: "later", refresh: true, body: {} });
-    expect(await countIn("orders")).toBe(202);
   });
 });
