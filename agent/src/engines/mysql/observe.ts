@@ -4,6 +4,7 @@ import { connectionsCheck } from "../connections-check.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
+import { notObserved } from "../front/observe-with-front.ts";
 import { roleOf } from "../members.ts";
 import { type AccountRepair, accountsCheck } from "./account-repair.ts";
 import { dataBytes } from "./databases.ts";
@@ -45,7 +46,7 @@ export async function observe(deps: Deps, instance: Instance, signal: AbortSigna
       const check = bounded.aborted
         ? unhealthy(`The engine did not respond within ${probeTimeoutMs / 1_000} s.`)
         : livenessFailure(error);
-      return { ...unknown, responded: !bounded.aborted && numberOf(error) !== 0, checks: [check] };
+      return { ...notObserved, responded: !bounded.aborted && numberOf(error) !== 0, checks: [check] };
     }),
     endForbiddenSessions(frontOf(instance), bounded).then(
       () => [],
@@ -59,15 +60,6 @@ export async function observe(deps: Deps, instance: Instance, signal: AbortSigna
   const checks = frontChecks.length === 0 || engine.version === "" ? engine.checks : frontChecks;
   return { ...engine, checks: pooler === undefined ? checks : [...checks, pooler] };
 }
-
-const unknown: EngineObservation = {
-  responded: false,
-  version: "",
-  checks: [],
-  pendingRestart: [],
-  effectiveParameters: {},
-  dataBytes: 0,
-};
 
 async function observeEngine(
   deps: Deps,
