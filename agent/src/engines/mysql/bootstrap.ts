@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
+import { componentsSql } from "./components.ts";
 import {
   dataDirectory,
   type DataPath,
@@ -105,6 +106,7 @@ function platformSql(secret: string): string {
     `INSERT INTO ${platform}.instance VALUES (1, FALSE)`,
     `CREATE TABLE ${platform}.marks (name VARCHAR(64) PRIMARY KEY, owner VARCHAR(64) NOT NULL, mark VARCHAR(255) NOT NULL)`,
     "DROP USER 'root'@'localhost'",
+    ...componentsSql,
   ]
     .map((statement) => `${statement};\n`)
     .join("");

@@ -4,6 +4,7 @@ import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { frontFiles } from "../front/front-config.ts";
 import { binlogFileBytes } from "./backup/binlog-position.ts";
+import { componentsSql } from "./components.ts";
 import { frontOf, peersFrontOf, reservedSessions, userSessions } from "./front.ts";
 import {
   authorityFile,
@@ -35,6 +36,8 @@ const startSql = [
     (user) => `INSERT INTO performance_schema.setup_actors VALUES ('%', '${user}', '%', 'NO', 'NO')`,
   ),
   "SET GLOBAL log_error_verbosity = 2",
+  // For data of a release that did not do so at their creation.
+  ...componentsSql,
 ]
   .map((statement) => `${statement};\n`)
   .join("");
