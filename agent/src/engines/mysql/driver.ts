@@ -6,6 +6,7 @@ import { createAccountRepair } from "./account-repair.ts";
 import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { databases } from "./databases.ts";
+import { createEventStates } from "./event-states.ts";
 import { frontOf, peersFrontOf } from "./front.ts";
 import { createGlobalLocks } from "./global-locks.ts";
 import { dataDirectory, frontProgram, optionFile, serverProgram } from "./layout.ts";
@@ -45,6 +46,7 @@ export function createMysqlDriver(deps: EngineDeps): EngineDriver {
     probe: createProbe(),
     locks: createGlobalLocks(monotonic),
     accounts: createAccountRepair(),
+    events: createEventStates(),
     follow: createFollower(deps),
     slowStatements: createSlowStatements(deps),
     lostAcknowledgments: createLostAcknowledgments(),

@@ -8,6 +8,7 @@ import { notObserved } from "../front/observe-with-front.ts";
 import { roleOf } from "../members.ts";
 import { type AccountRepair, accountsCheck } from "./account-repair.ts";
 import { dataBytes } from "./databases.ts";
+import type { EventStates } from "./event-states.ts";
 import { frontOf, userSessions } from "./front.ts";
 import type { GlobalLocks } from "./global-locks.ts";
 import { checkPooler } from "./pooler.ts";
@@ -28,6 +29,7 @@ interface Deps {
   readonly probe: Probe;
   readonly locks: GlobalLocks;
   readonly accounts: AccountRepair;
+  readonly events: EventStates;
   /** Makes a replica follow its primary, without waiting for it. */
   readonly follow: (instance: Instance) => void;
   readonly slowStatements: SlowStatements;
@@ -66,7 +68,7 @@ async function observeEngine(
   instance: Instance,
   { bounded, signal }: { readonly bounded: AbortSignal; readonly signal: AbortSignal },
 ) {
-  const { probe, locks, accounts, follow, slowStatements, lostAcknowledgments } = deps;
+  const { probe, locks, accounts, events, follow, slowStatements, lostAcknowledgments } = deps;
   const isReplicated = instance.spec.replication !== undefined;
   const isPrimary = roleOf(instance.spec) === "primary";
   // The replica may have lost its connection, or the primary may have been restarted.
@@ -92,7 +94,7 @@ async function observeEngine(
       const limit = userSessions(instance);
       const replication = isReplicated ? await observeReplication(session) : undefined;
       // A user's lock of all databases delays changes of accounts too.
-      if (isPrimary && holder === undefined) await accounts.repair(instance);
+      if (isPrimary && holder === undefined) await Promise.all([accounts.repair(instance), events.record(instance)]);
       await endRefusedSessions(session);
       await slowStatements.record(instance, session, signal);
       const unusable = isPrimary ? await accountsCheck(session) : undefined;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { ArchivedLogReader, RecoveryPlan } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
+import { eventStatesTable } from "../event-states.ts";
 import { literal, messageOf } from "../session.ts";
 import { archiveTable } from "./archive-state.ts";
 import type { ByteSession } from "./byte-session.ts";
@@ -73,7 +74,7 @@ function optionsOf(directory: string, isTolerant: boolean): string[] {
     "--replica-preserve-commit-order=ON",
     `--replica-exec-mode=${isTolerant ? "IDEMPOTENT" : "STRICT"}`,
     `--replica-skip-errors=${skippedErrors.join(",")}`,
-    `--replicate-ignore-table=${archiveTable}`,
+    ...[archiveTable, eventStatesTable].map((table) => `--replicate-ignore-table=${table}`),
     "--innodb-strict-mode=OFF",
     // A replay that is interrupted begins again.
     "--innodb-flush-log-at-trx-commit=0",

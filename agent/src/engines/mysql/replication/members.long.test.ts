@@ -69,11 +69,24 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
   const rowsOf = async (member: EngineMachine) =>
     (await ask<{ a: number }>(member, "SELECT a FROM t ORDER BY a")).map(({ a }) => a);
 
-  const createEvents = async (prefix: string) => {
-    const body = "ON SCHEDULE EVERY 1 HOUR";
-    await ask(first, `CREATE EVENT ${prefix}_on ${body} ENABLE DO SELECT 1`);
-    await ask(first, `CREATE EVENT ${prefix}_off ${body} DISABLE DO SELECT 1`);
+  const createEvents = async (prefix: string, states: Readonly<Record<string, string>>) => {
+    for (const [name, state] of Object.entries(states))
+      await ask(first, `CREATE EVENT ${prefix}_${name} ON SCHEDULE EVERY 1 HOUR ${state} DO SELECT 1`);
   };
+  /** An event whose author has other settings than the platform's sessions. */
+  const createForeignEvent = async () => {
+    const client = await connectMysql({ ...first, ca: first.ca }, { user: defaultUser, password: "secret" });
+    await client.query("SET NAMES latin1");
+    await client.query("SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES', time_zone = '+03:00'");
+    await client.query(`CREATE EVENT "größe" ON SCHEDULE EVERY 1 HOUR DO INSERT INTO notes VALUES ('größe \\')`);
+    client.destroy();
+  };
+  const foreignEvent = async (member: EngineMachine) =>
+    await ask<object>(
+      member,
+      `SELECT definer, time_zone, sql_mode, character_set_client, collation_connection, HEX(event_definition) AS body
+       FROM information_schema.events WHERE event_name = 'größe'`,
+    );
   const eventsOf = async (member: EngineMachine) => {
     const rows = await ask<{ name: string; state: string }>(
       member,
@@ -83,12 +96,14 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     return { ...Object.fromEntries(rows.map(({ name, state }) => [name, state])), ...global };
   };
   /** MySQL does not distinguish events by their state on the primary once they were received. */
-  const states = {
-    copied_on: "ENABLED",
-    copied_off: "DISABLED",
+  const copied = { copied_on: "ENABLED", copied_off: "DISABLED" };
+  const received = {
     received_on: "REPLICA_SIDE_DISABLED",
     received_off: "REPLICA_SIDE_DISABLED",
+    received_replica: "REPLICA_SIDE_DISABLED",
+    größe: "REPLICA_SIDE_DISABLED",
   };
+  const settled = { ...received, received_on: "ENABLED", received_off: "DISABLED", größe: "ENABLED" };
 
   const untilFollows = (member: EngineMachine, primary: EngineMachine) =>
     waitUntil(
@@ -109,7 +124,7 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     await first.bringUp();
     await ask(first, "CREATE TABLE t (a INT PRIMARY KEY)");
     await ask(first, "INSERT INTO t VALUES (1)");
-    await createEvents("copied");
+    await createEvents("copied", { on: "ENABLE", off: "DISABLE" });
   }, 120_000);
   afterAll(async () => {
     await second?.remove();
@@ -126,11 +141,12 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     await facet(second).copy(second.instance, second.signal);
     expect(await facet(second).dataRole(second.instance)).toBe("follower");
     await start(second);
-    await createEvents("received");
+    await createEvents("received", { on: "ENABLE", off: "DISABLE", replica: "DISABLE ON REPLICA" });
+    await createForeignEvent();
     await ask(first, "INSERT INTO t VALUES (2)");
     await untilFollows(second, first);
     expect(await rowsOf(second)).toEqual([1, 2]);
-    expect(await eventsOf(second)).toEqual({ scheduler: "OFF", ...states });
+    expect(await eventsOf(second)).toEqual({ scheduler: "OFF", ...copied, ...received });
     await expect(ask(second, "INSERT INTO t VALUES (3)")).rejects.toThrow("read-only");
     expect((await observe(second)).replication).toMatchObject({ role: "replica" });
     expect((await observe(first)).replication).toEqual({ role: "primary" });
@@ -203,6 +219,7 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
       }
     })().catch(() => undefined);
     await waitUntil("rows are written", async () => acknowledged > 50);
+    const foreign = await foreignEvent(first);
     await first.stop("SIGKILL");
     await writing;
     replicate("second");
@@ -213,7 +230,9 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     const rows = await rowsOf(second);
     expect(rows.slice(0, acknowledged)).toEqual(Array.from({ length: acknowledged }, (_, at) => at + 1));
     await ask(second, "INSERT INTO t VALUES (100000)");
-    expect(await eventsOf(second)).toEqual({ scheduler: "ON", ...states });
+    expect(await eventsOf(second)).toEqual({ scheduler: "ON", ...copied, ...settled });
+    expect(await foreignEvent(second)).toEqual(foreign);
+    expect(foreign).toHaveLength(1);
     expect(await facet(second).shutdownPosition(second.instance, second.signal)).toBeUndefined();
   }, 60_000);
 
@@ -236,6 +255,9 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
   }, 120_000);
 
   it("a primary that stops in order is followed without a copy", async () => {
+    await ask(second, "CREATE EVENT late_on ON SCHEDULE EVERY 1 HOUR DO SELECT 1");
+    await ask(second, "ALTER EVENT received_on DISABLE");
+    await ask(second, "ALTER EVENT received_off ENABLE");
     await facet(second).prepareStop(second.instance, second.signal);
     const end = await facet(second).shutdownPosition(second.instance, second.signal);
     expect(comparePositions(end?.position ?? "", (await statusOf(first)).replayedPosition)).toBe("before");
@@ -243,6 +265,8 @@ describe.skipIf(skip !== undefined)("two members of mysql", () => {
     replicate("first");
     await ready(first);
     await facet(first).admit(first.instance, first.signal);
+    const changed = { received_on: "DISABLED", received_off: "ENABLED", late_on: "ENABLED" };
+    expect(await eventsOf(first)).toEqual({ scheduler: "ON", ...copied, ...settled, ...changed });
     await ask(first, "INSERT INTO t VALUES (300000)");
     await second.writeConfig();
     await facet(second).rewind?.(second.instance, second.signal);

@@ -6,10 +6,11 @@ import type { Instance } from "../../engine-driver.ts";
 import { otherMembers, roleOf } from "../../members.ts";
 import type { ReplicationFacet } from "../../replication-facet.ts";
 import { applyAllowLists } from "../../front/front-commands.ts";
+import { recordEvents, settleEvents } from "../event-states.ts";
 import { peersFrontOf } from "../front.ts";
 import { probeSql } from "../probe.ts";
 import { accountChanges } from "../platform-accounts.ts";
-import { codeOf, literal, type Session, withNamedLock, withSession } from "../session.ts";
+import { codeOf, literal, numberOf, type Session, withNamedLock, withSession } from "../session.ts";
 import { endUserSessions } from "../user-sessions.ts";
 import { follow, replicationLock } from "./follow.ts";
 import { copy, dataRole, rewind, saveStopPosition, shutdownPosition, stopFollowing } from "./follower-files.ts";
@@ -131,8 +132,11 @@ export async function becomePrimary(deps: EngineDeps, instance: Instance, signal
     // Users still cannot write: only replicas that count now may acknowledge their first commit.
     await session.rows("SET SESSION sql_log_bin = 0");
     await admitSyncReplicas(instance, session, { replace: true });
-    await session.rows(`SET GLOBAL read_only = ${instance.writesBlocked === true ? "ON" : "OFF"}`);
-    await startEvents(instance, session);
+    await settle(session);
+    // One statement: an agent that is killed here leaves no primary without the scheduler, which is off on replicas.
+    const scheduler = effectiveParameters(instance).get("event_scheduler") ?? "ON";
+    const readOnly = instance.writesBlocked === true ? "ON" : "OFF";
+    await session.rows(`SET GLOBAL event_scheduler = ${literal(scheduler)}, GLOBAL read_only = ${readOnly}`);
   };
   // The lock waits for the end of an attempt to follow that began earlier.
   const locked = () => withNamedLock(instance, replicationLock, signal, options, promote);
@@ -158,10 +162,20 @@ async function applyEverything(session: Session): Promise<void> {
   await session.rows("RESET REPLICA ALL");
 }
 
-/** Starts the event scheduler, which is off on replicas. */
-async function startEvents(instance: Instance, session: Session): Promise<void> {
-  const scheduler = effectiveParameters(instance).get("event_scheduler") ?? "ON";
-  await session.rows(`SET GLOBAL event_scheduler = ${literal(scheduler)}`);
+/** Time limit for the wait for one event's lock, in seconds. `observe` tries again. */
+const eventLockSeconds = 1;
+
+/** Gives received events their states on the former primary, before the scheduler runs them. */
+async function settle(session: Session): Promise<void> {
+  const [before] = await session.rows<{ seconds: string }>("SELECT @@SESSION.lock_wait_timeout AS seconds");
+  await session.rows(`SET SESSION lock_wait_timeout = ${eventLockSeconds}`);
+  try {
+    await settleEvents(session, { isPromotion: true });
+  } catch (error) {
+    if (numberOf(error) === 0) throw error;
+  } finally {
+    await session.rows(`SET SESSION lock_wait_timeout = ${Number(before?.seconds)}`);
+  }
 }
 
 const pollIntervalMs = 50;
@@ -234,6 +248,7 @@ async function endWrites(session: Session): Promise<LastPosition | undefined> {
   // The last transaction is one of this primary, which no other member had before.
   await session.rows(probeSql);
   await endUserSessions(session);
+  await recordLast(session);
   await session.rows("SET GLOBAL super_read_only = ON");
   const [row] = await session.rows<{ last: string; uuid: string }>(
     "SELECT @@GLOBAL.gtid_executed AS last, @@GLOBAL.server_uuid AS uuid",
@@ -246,6 +261,15 @@ async function endWrites(session: Session): Promise<LastPosition | undefined> {
     transaction,
   ]);
   return { last, beforeLast: (rest?.position ?? "").replaceAll(/\s/g, "") };
+}
+
+/** Records the events' states. A refusal does not prevent the stop: the states of the last observation remain. */
+async function recordLast(session: Session): Promise<void> {
+  try {
+    await recordEvents(session);
+  } catch (error) {
+    if (numberOf(error) === 0) throw error;
+  }
 }
 
 /** The newest transaction of this server in a set, such as `uuid:7` in `uuid:1-3:5-7`. */
