@@ -91,7 +91,7 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
       await writeMarker(paths.data, { ...marker, finished: false });
       await dropArchiveState(paths.data);
       if (mayRewind && previousRole === "primary" && facet.rewind !== undefined) {
-        status.setState("preparing", "The data are rewound to follow the primary.");
+        status.setState("preparing", "The data are prepared to follow the primary.");
         status.setReplication({ role: "replica", state: "starting" });
         try {
           await facet.rewind(instance, signal);
