@@ -86,7 +86,7 @@ export function addServiceCopies(services: CliCommand): void {
 /** Prints which replicas and passwords of its source a copy lacks, with the commands that add them. */
 function noteOmissions({ output, program }: Context, name: string, nodes = 1): void {
   const replicas = nodes === 1 ? "The copy has no replicas, and users" : "Users of the copy";
-  output.info(`\n${replicas} that were created in SQL have no password:`);
+  output.info(`\n${replicas} that \`users list\` shows with managed=false have no password:`);
   if (nodes === 1) output.info(`${program} nodes add ${name}`);
   output.info(`${program} users password ${name} USER --reset`);
 }
