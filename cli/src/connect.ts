@@ -2,14 +2,15 @@ import type { Connection, ManagedService } from "@holdfast/sdk/responses.ts";
 import { spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import { connect } from "node:tls";
-import { findClientProgram } from "./client-program.ts";
+import { type ClientProgram, findClientProgram } from "./client-program.ts";
 import { type ClientSession, type EngineClient, primaryAddress, type Route, routed } from "./clients/engine-client.ts";
 import { engineClientOf } from "./clients/engine-clients.ts";
 import type { Context } from "./context.ts";
 import { engineLogin } from "./engine-login.ts";
 import { ChildEnded, Interrupted } from "./exit-code.ts";
-import { noteUnresolvedName } from "./name-notice.ts";
-import { createTemporaryFiles } from "./private-files.ts";
+import { withHostName } from "./hosts-namespace.ts";
+import { isUnresolved, noteUnresolvedName } from "./name-notice.ts";
+import { createTemporaryFiles, type PrivateFiles } from "./private-files.ts";
 
 export interface ConnectOptions extends Route {
   readonly user?: string | undefined;
@@ -28,17 +29,36 @@ export async function connectTo(
   { user, database, args, ...route }: ConnectOptions,
 ): Promise<void> {
   const client = engineClientOf(service);
+  if (service.status === "Stopped")
+    throw new Error(`${service.name} is Stopped: ${context.program} services start ${service.name} --wait`);
   const connection = routed(await context.client.services.connection(service.id), route);
   const login = await engineLogin(context, service, client, connection, { user, database });
   const files = createTemporaryFiles();
   try {
-    await noteUnresolvedName(context, connection.host);
+    const program = await programOf(context, client, connection, files);
     const session = client.session(connection, login, files);
     if (client.ignoresHostName === true) await verifyName(connection);
-    await run(client, { ...session, args: [...session.args, ...args] }, context);
+    await run(program, { ...session, args: [...session.args, ...args] }, context);
   } finally {
     files.remove();
   }
+}
+
+/** The engine's client. One that connects to the name alone resolves it, also if this host does not. */
+async function programOf(
+  context: Context,
+  client: EngineClient,
+  connection: Connection,
+  files: Pick<PrivateFiles, "write">,
+): Promise<ClientProgram> {
+  const program = findClientProgram(client, context.environment);
+  const address = primaryAddress(connection);
+  if (client.resolvesName === true && address !== undefined && (await isUnresolved(context, connection.host))) {
+    const resolving = withHostName(program, { host: connection.host, address }, files);
+    if (resolving !== undefined) return resolving;
+  }
+  await noteUnresolvedName(context, connection.host);
+  return program;
 }
 
 /** Rejects unless the server's certificate has the host name of the service. */
@@ -57,8 +77,7 @@ function verifyName(connection: Connection): Promise<void> {
   });
 }
 
-function run(client: EngineClient, { args, environment, input }: ClientSession, context: Context): Promise<void> {
-  const program = findClientProgram(client, context.environment);
+function run(program: ClientProgram, { args, environment, input }: ClientSession, context: Context): Promise<void> {
   const child = spawn(program.command, [...program.args, ...args], {
     stdio: [input === undefined ? "inherit" : "pipe", "inherit", "inherit"],
     env: { ...withoutCredentials(context.environment), ...environment },

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Connection, ManagedService } from "@holdfast/sdk/responses.ts";
 import { type Login, primaryAddress, type Route, routed, type SnippetLanguage } from "./clients/engine-client.ts";
-import { conninfoFormatOf, engineClientOf, snippetsOf } from "./clients/engine-clients.ts";
+import { conninfoFormatOf, engineClientOf, findConninfoFormat, snippetOf } from "./clients/engine-clients.ts";
 import type { Context } from "./context.ts";
 import { engineLogin } from "./engine-login.ts";
 import { UsageError } from "./exit-code.ts";
@@ -32,7 +32,7 @@ export async function createSnippet(
   language: SnippetLanguage,
   options: ConninfoOptions = {},
 ): Promise<string> {
-  const print = snippetsOf(service)[language];
+  const print = snippetOf(service, language);
   const { connection, login, files } = await openAccess(context, service, options);
   const { host, port } = connection;
   const address = primaryAddress(connection);
@@ -47,7 +47,7 @@ export async function createSnippet(
     caFile: files.write("ca.pem", connection.ca_certificate),
     passwordFile: files.write("password", login.password),
     hostsFile: files.write("hosts", `${address} ${host}\n`),
-    conninfo: conninfoFormatOf(service).print(connection, login, files),
+    conninfo: findConninfoFormat(service.database_type)?.print(connection, login, files) ?? "",
   });
 }
 

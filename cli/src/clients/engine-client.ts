@@ -22,7 +22,9 @@ export interface EngineClient {
   /** Absent for an engine without connection strings that name files. */
   readonly conninfo?: ConninfoFormat;
   /** Complete programs by language; absent for an engine without any. */
-  readonly snippets?: Readonly<Record<SnippetLanguage, (values: Snippet) => string>>;
+  readonly snippets?: Readonly<Partial<Record<SnippetLanguage, (values: Snippet) => string>>>;
+  /** True if the client connects to the name alone. It then sees the address of it, if the host does not resolve it. */
+  readonly resolvesName?: true;
 }
 
 export const snippetLanguages = ["node", "python", "go", "java", "ruby", "php", "psql"] as const;
@@ -43,7 +45,7 @@ export interface Snippet {
   readonly passwordFile: string;
   /** File with address and name, in the format of /etc/hosts. */
   readonly hostsFile: string;
-  /** Connection string of libpq with these values. */
+  /** Connection string of libpq with these values; empty for an engine without connection strings. */
   readonly conninfo: string;
 }
 

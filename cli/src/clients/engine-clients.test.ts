@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { conninfoFormatOf, engineClientOf, findConninfoFormat } from "./engine-clients.ts";
+import {
+  conninfoFormatOf,
+  engineClientOf,
+  findConninfoFormat,
+  snippetLanguagesOf,
+  snippetOf,
+} from "./engine-clients.ts";
 
 const service = (type: string) => ({ name: "orders", database_type: type });
 
@@ -20,5 +26,15 @@ test("only PostgreSQL has connection strings, of libpq", () => {
   expect(findConninfoFormat("postgresql")?.example("holdfast x")).toBe('psql "$(holdfast x)"');
   expect(() => conninfoFormatOf(service("valkey"))).toThrow(
     "orders is valkey: only postgresql has connection strings of libpq",
+  );
+});
+
+test("a language without a program for the engine is refused with those that have one", () => {
+  expect(snippetLanguagesOf("mysql")).toEqual(["node", "python", "go", "java"]);
+  expect(() => snippetOf(service("mysql"), "php")).toThrow(
+    "orders is mysql: --snippet has programs in node, python, go, java for it",
+  );
+  expect(() => snippetOf(service("valkey"), "php")).toThrow(
+    "orders is valkey: --snippet has programs for mysql and postgresql only",
   );
 });

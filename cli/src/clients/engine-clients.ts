@@ -1,6 +1,12 @@
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
 import { UsageError } from "../exit-code.ts";
-import type { ConninfoFormat, EngineClient } from "./engine-client.ts";
+import {
+  type ConninfoFormat,
+  type EngineClient,
+  type Snippet,
+  type SnippetLanguage,
+  snippetLanguages,
+} from "./engine-client.ts";
 import * as engines from "./engines.ts";
 
 type Service = Pick<ManagedService, "name" | "database_type">;
@@ -29,12 +35,24 @@ export function conninfoFormatOf({ name, database_type: type }: Service): Connin
   throw new UsageError(`${name} is ${type}: only ${others.join(" and ")} has connection strings of libpq`);
 }
 
-/** Throws UsageError for an engine without programs in a language. */
-export function snippetsOf({ name, database_type: type }: Service): NonNullable<EngineClient["snippets"]> {
-  const snippets = findClient(type)?.snippets;
-  if (snippets !== undefined) return snippets;
-  const others = Object.keys(clients).filter((each) => findClient(each)?.snippets !== undefined);
+/** Throws UsageError for an engine without a program in the language. */
+export function snippetOf(
+  { name, database_type: type }: Service,
+  language: SnippetLanguage,
+): (values: Snippet) => string {
+  const languages = snippetLanguagesOf(type);
+  const print = findClient(type)?.snippets?.[language];
+  if (print !== undefined) return print;
+  if (languages.length > 0)
+    throw new UsageError(`${name} is ${type}: --snippet has programs in ${languages.join(", ")} for it`);
+  const others = Object.keys(clients).filter((each) => snippetLanguagesOf(each).length > 0);
   throw new UsageError(`${name} is ${type}: --snippet has programs for ${others.join(" and ")} only`);
+}
+
+/** Languages in which there is a program for an engine. */
+export function snippetLanguagesOf(type: string): SnippetLanguage[] {
+  const snippets = findClient(type)?.snippets ?? {};
+  return snippetLanguages.filter((language) => snippets[language] !== undefined);
 }
 
 /** Undefined for an engine without connection strings. */

@@ -1,4 +1,5 @@
 import type { EngineClient } from "./engine-client.ts";
+import { mysqlSnippets } from "./mysql-snippets.ts";
 
 export const mysql: EngineClient = {
   programs: ["mysql"],
@@ -20,6 +21,8 @@ export const mysql: EngineClient = {
     ];
     return { args, environment: {} };
   },
+  resolvesName: true,
+  snippets: mysqlSnippets,
 };
 
 /** A value of an option file, whose quoted values have backslashes for special characters. */

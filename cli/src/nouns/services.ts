@@ -4,7 +4,7 @@ import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "@holdf
 import type { Verb } from "@holdfast/sdk/services.ts";
 import type { CliCommand } from "../command.ts";
 import { type SnippetLanguage, snippetLanguages } from "../clients/engine-client.ts";
-import { engineType, findConninfoFormat } from "../clients/engine-clients.ts";
+import { engineType, findConninfoFormat, snippetLanguagesOf } from "../clients/engine-clients.ts";
 import { type ConninfoOptions, createConninfo, createSnippet } from "../conninfo.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
@@ -280,7 +280,8 @@ function addConnect(services: CliCommand): void {
     .addOption(
       new Option(
         "--snippet <language>",
-        "only print a program that connects; it works before the name resolves on this host",
+        "only print a program that connects; it works before the name resolves on this host. " +
+          "MySQL has node, python, go and java, PostgreSQL has all",
       ).choices(snippetLanguages),
     )
     .excludes("--snippet", "--conninfo")
@@ -320,7 +321,7 @@ function printNextSteps({ output, program }: Context, { name, status, database_t
   if (status !== "Running") return output.info(`\nIt is being created: ${program} services wait ${name}`);
   output.info(`\n${program} services connect ${name}`);
   const form = findConninfoFormat(type);
-  if (form === undefined) return;
-  output.info(form.example(`${program} services connect ${name} --conninfo`));
-  output.info(`${program} services connect ${name} --snippet ${snippetLanguages.join("|")}`);
+  if (form !== undefined) output.info(form.example(`${program} services connect ${name} --conninfo`));
+  const languages = snippetLanguagesOf(type);
+  if (languages.length > 0) output.info(`${program} services connect ${name} --snippet ${languages.join("|")}`);
 }
