@@ -4,7 +4,7 @@ import { CliCommand } from "./command.ts";
 import type { CliDeps } from "./context.ts";
 import { exitCodes, UsageError } from "./exit-code.ts";
 import { addGlobalFlags } from "./global-flags.ts";
-import { nounGroups } from "./nouns.ts";
+import { type NounGroup, nounGroups } from "./nouns.ts";
 import { formats } from "./output.ts";
 
 const notes = `
@@ -57,26 +57,55 @@ export async function createProgram(args: readonly string[], deps: CliDeps, grou
   const [first, second] = operands;
   await addVerbs(root, first === "help" ? second : first, groups);
   const words = [...operands, ...unknown];
-  refuseUnknown(root, first === "help" ? words.slice(1) : words);
+  const unknownPath = findUnknown(root, first === "help" ? words.slice(1) : words);
+  if (unknownPath !== undefined) {
+    const advice = await adviceOn(unknownPath, root, () => createRoot(deps, groups), groups);
+    throw new UsageError(`error: unknown command '${unknownPath.join(" ")}'${advice}\n(--help shows how)`);
+  }
   addGlobalFlags(root);
   return root;
 }
 
-/** Throws UsageError for a word that is not a command, also where help is requested. */
-function refuseUnknown(root: CliCommand, words: readonly string[]): void {
+/** The words up to the first one that is not a command, also where help is requested; undefined if all are. */
+function findUnknown(root: CliCommand, words: readonly string[]): string[] | undefined {
   let command = root;
   const path: string[] = [];
   for (const word of words) {
-    if (word.startsWith("-") || word === "help" || command.commands.length === 0) return;
+    if (word.startsWith("-") || word === "help" || command.commands.length === 0) return undefined;
     const next = commandNamed(command, word);
     path.push(word);
-    if (next === undefined) {
-      const rootCommand = command === root ? undefined : commandNamed(root, word);
-      const advice = rootCommand === undefined ? "" : ` (holdfast ${word} is a command)`;
-      throw new UsageError(`error: unknown command '${path.join(" ")}'${advice}\n(--help shows how)`);
-    }
+    if (next === undefined) return path;
     command = next;
   }
+  return undefined;
+}
+
+/** Number of verbs of one name above which none is advised, such as of `list`. */
+const advisedMax = 3;
+
+/** Commands that the user may mean, in parentheses; empty if there are none. */
+async function adviceOn(
+  path: readonly string[],
+  root: CliCommand,
+  newRoot: () => CliCommand,
+  groups: readonly NounGroup[],
+): Promise<string> {
+  const word = path.at(-1) ?? "";
+  const [noun] = path;
+  if (path.length === 1) {
+    const all = newRoot();
+    const nouns = groups.flatMap((group) => group.nouns);
+    for (const { name } of nouns) await addVerbs(all, name, groups);
+    const found = nouns.flatMap(({ name }) => {
+      const command = commandNamed(all, name);
+      return command !== undefined && commandNamed(command, word) !== undefined ? [`holdfast ${name} ${word}`] : [];
+    });
+    if (found.length === 0 || found.length > advisedMax) return "";
+    return ` (${found.join(", ")} ${found.length === 1 ? "is a command" : "are commands"})`;
+  }
+  if (commandNamed(root, word) !== undefined) return ` (holdfast ${word} is a command)`;
+  const verbs = commandNamed(root, noun ?? "")?.commands.map((command) => command.name()) ?? [];
+  return path.length === 2 ? ` (holdfast ${noun} has ${verbs.join(", ")})` : "";
 }
 
 function commandNamed(command: CliCommand, word: string): CliCommand | undefined {

@@ -105,6 +105,17 @@ describe("holdfast", () => {
     },
   );
 
+  test.each([
+    ["logs", "unknown command 'logs' (holdfast services logs, holdfast files logs, holdfast apps logs are commands)"],
+    ["alerts list", "unknown command 'alerts list' (holdfast alerts has rules, create, "],
+    ["queries list", "unknown command 'queries list' (holdfast queries has top, running, cancel, terminate)"],
+    ["nonsense", "unknown command 'nonsense'\n"],
+  ])("%s is refused with the commands that the user may mean", async (line, message) => {
+    const { code, stderr } = await holdfast(line);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+
   test("help of a copy names what it lacks", async () => {
     expect((await holdfast("services fork --help")).stdout).toContain("without its replicas");
     expect((await holdfast("services restore --help")).stdout).toContain("without its replicas");
