@@ -32,19 +32,26 @@ const checkIntervalMs = 100;
  */
 export const readOnlyQuery: ReadOnlyQueryFacet = {
   async run(instance, query, signal) {
-    if (isReservedDatabase(query.database)) return refusal(`Unknown database '${query.database}'`);
+    if (isReservedDatabase(query.database)) return unknownDatabase(query.database);
     try {
       return await semaphore.run(() => runChecked(instance, query, signal));
     } catch (error) {
       signal.throwIfAborted();
       if (noSession.includes(numberOf(error))) throw new EngineBusy(messageOf(error), { cause: error });
       if (numberOf(error) === 0) throw error;
-      return refusal(messageOf(error));
+      // The console's account has privileges in every database of users, so it is denied only an unknown one.
+      return isDatabaseDenied(error, query.database) ? unknownDatabase(query.database) : refusal(messageOf(error));
     }
   },
 };
 
 const refusal = (message: string): ReadOnlyResult => ({ refusal: { message, position: 0, name: "" } });
+const unknownDatabase = (name: string) => refusal(`Unknown database '${name}'`);
+
+/** ER_DBACCESS_DENIED_ERROR of the database that the session uses. */
+function isDatabaseDenied(error: unknown, database: string): boolean {
+  return numberOf(error) === 1044 && messageOf(error).endsWith(`to database '${database}'`);
+}
 
 async function runChecked(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyResult> {
   // A limit later than the engine's, which does not apply to SHOW.
