@@ -173,6 +173,18 @@ describe.skipIf(skipped !== undefined)("an app", () => {
     expect(machine.pidsOf("/app/server.mjs")).not.toContain(former);
   });
 
+  test("control groups that the host has do not stop a container", async () => {
+    const [former] = machine.pidsOf("/app/server.mjs");
+    await machine.addControlGroup("app");
+    const { failure } = await machine.converge(
+      { releases: [release("r-2")], servingReleaseId: "r-2" },
+      { restartCount: 2n },
+    );
+    expect(failure, machine.log()).toBeUndefined();
+    expect(await get("/")).toMatchObject({ release: "r-2" });
+    expect(machine.pidsOf("/app/server.mjs")).not.toContain(former);
+  });
+
   test("a machine that is started again serves without a controller and without the registry", async () => {
     await registry.stop();
     machine.controller.closesStreams = true;

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { type Agent, request } from "node:http";
 import { tmpdir } from "node:os";
@@ -9,6 +9,7 @@ import { containersDirectory } from "@holdfast/agent/workload/app/containers.ts"
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
+import { groupTrees, removeGroups } from "@holdfast/compute/local/control-groups.ts";
 import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
 import { layoutOf, machineDataDirectory } from "@holdfast/compute/local/machine-paths.ts";
 import { readStorageTiers } from "@holdfast/compute/local/storage-tiers.ts";
@@ -58,6 +59,11 @@ export interface AppMachine {
   killAgent(): void;
   /** Kills the machine with all its processes, as the end of its host does, and starts it again. */
   reboot(): Promise<void>;
+  /**
+   * Creates a control group of this name where the machine's containers look for theirs, as its host may have one. It
+   * is removed with the machine.
+   */
+  addControlGroup(name: string): Promise<void>;
   /** Resolves once the agent has a session since the last start of the machine. */
   connected(): Promise<void>;
   /** Logs of the machine, for the message of a failed test. */
@@ -157,6 +163,9 @@ export async function startAppMachine(loopbackBlock: string): Promise<AppMachine
     return readFileSync(`/proc/${pid}/cgroup`, "latin1").includes(spec.id);
   }
 
+  /** Control groups that this test created, each after those inside it. */
+  const ownGroups: string[] = [];
+
   await start();
   await connected();
   return {
@@ -231,11 +240,30 @@ export async function startAppMachine(loopbackBlock: string): Promise<AppMachine
       await waitUntil("the machine ended", async () => (await provider.get(spec.id, signal))?.state === "stopped");
       await start();
     },
+    async addControlGroup(name) {
+      const pid = (await readRun(paths.run))?.init?.pid ?? 0;
+      const [mounts, ownPaths] = ["/proc/self/mountinfo", `/proc/${pid}/cgroup`].map((path) =>
+        readFileSync(path, "utf8"),
+      );
+      // The single tree of version 2, also on a host whose machines are limited by groups of version 1.
+      const besideMachine = groupTrees(mounts ?? "", ownPaths ?? "").get("");
+      if (besideMachine === undefined) throw new Error("this host has no control groups of version 2");
+      const group = join(besideMachine, `holdfast-${spec.id}`);
+      if (!existsSync(group)) {
+        mkdirSync(group);
+        ownGroups.push(group);
+        // The keeper too, which starts the containers, and is not the machine's first process.
+        for (const each of pidsOf("")) writeFileSync(join(group, "cgroup.procs"), String(each));
+      }
+      mkdirSync(join(group, name));
+      ownGroups.unshift(join(group, name));
+    },
     connected,
     log,
     async remove() {
       await provider.close();
       await stopAllMachines(directory, 0);
+      for (const group of ownGroups) await waitUntil("the control group is empty", () => removeGroups([group]));
       await provider.destroy(spec.id, signal);
       await controller.close();
       await rm(directory, { recursive: true, force: true, maxRetries: 10 });
