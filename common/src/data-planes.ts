@@ -62,7 +62,15 @@ export interface DataPlaneHost {
   readonly directory: string;
   readonly keysDirectory: string;
   readonly runDirectory: string;
-  readonly objects: { readonly directory: string; readonly keyFile: string };
+  readonly objects: {
+    readonly directory: string;
+    /** Secret of the process that serves the directory. */
+    readonly keyFile: string;
+    /** URL of the store, as controllers read it. */
+    readonly url: string;
+    /** Credential of an S3 store, otherwise `keyFile`. */
+    readonly credentialFile: string;
+  };
   /** Directory of the node images. */
   readonly imagesDirectory: string;
   /** User id for a program of the data plane; no machine and no other program of the host has it. */

@@ -13,7 +13,7 @@ import { type ChildSpec, nodejsProcess } from "./child.ts";
 import { localDataPlanes } from "./data-planes.ts";
 import { resolverAddressOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
-import { objectsDirectory } from "./object-store.ts";
+import { objectsCredentialFile, objectsDirectory, objectsUrl } from "./object-store.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
 import { dataPlaneUid } from "./program-user.ts";
 import { UserError } from "./user-error.ts";
@@ -73,7 +73,12 @@ function dataPlaneHost(name: DataPlaneName, parts: PlatformParts): DataPlaneHost
     directory: layout[name],
     keysDirectory: layout.keys,
     runDirectory: layout.run,
-    objects: { directory: objectsDirectory(parts) ?? layout.objects, keyFile: secrets.storeKeyFile },
+    objects: {
+      directory: objectsDirectory(parts) ?? layout.objects,
+      keyFile: secrets.storeKeyFile,
+      url: objectsUrl(parts),
+      credentialFile: objectsCredentialFile(parts),
+    },
     imagesDirectory: parts.imagesDir,
     programUid: dataPlaneUid(installation.loopback_block, localDataPlanes[name].programNumber),
     advertisedAddress: advertised?.address,

@@ -70,3 +70,9 @@ export function objectsDirectory(parts: Parts): string | undefined {
   const url = objectsUrl(parts);
   return url.startsWith("file:") ? fileURLToPath(url) : undefined;
 }
+
+/** File with the credential of an S3 store, or with the secret of the process that serves a directory. */
+export function objectsCredentialFile(parts: PlatformParts): string {
+  const { objectsKeyFile, storeKeyFile } = parts.secrets;
+  return objectsDirectory(parts) === undefined ? objectsKeyFile : storeKeyFile;
+}

@@ -5,7 +5,7 @@ import { type ChildSpec, nodejsProcess } from "./child.ts";
 import { acmeCertificateSettings, isAcmeEnabled } from "./acme/acme-child.ts";
 import { identityDirectories } from "./data-plane-children.ts";
 import { domainOf, type Installation, resolverAddressOf } from "./installation.ts";
-import { objectsDirectory, objectsUrl } from "./object-store.ts";
+import { objectsCredentialFile, objectsUrl } from "./object-store.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
 import { portNames } from "./ports.ts";
 import { replaceFileSync } from "./files.ts";
@@ -85,7 +85,7 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_APP_API_PORT: String(ports.api),
     HOLDFAST_ISSUERS_FROM: [...new Set(["127.0.0.1", machineHost.address])].map((address) => `${address}/32`).join(","),
     HOLDFAST_OBJECTS: objectsUrl(parts),
-    HOLDFAST_OBJECTS_KEY_FILE: objectsDirectory(parts) === undefined ? secrets.objectsKeyFile : secrets.storeKeyFile,
+    HOLDFAST_OBJECTS_KEY_FILE: objectsCredentialFile(parts),
     HOLDFAST_OBJECTS_ENDPOINT: endpointText(advertised?.address ?? machineHost.address, ports.store),
     HOLDFAST_PROCESS_DIR: layout.root,
     ...machineHost.settings,

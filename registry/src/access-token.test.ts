@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createAccessTokens, tokenSeconds } from "./access-token.ts";
+import { sharedKeysOf } from "./shared-keys.ts";
 
 describe("tokens for the registry", () => {
   const claims = {
@@ -9,15 +10,19 @@ describe("tokens for the registry", () => {
 
   test("are valid until they expire", async () => {
     let now = 1_900_000_000_000;
-    const tokens = await createAccessTokens(() => now);
+    const tokens = await createAccessTokens(sharedKeysOf("a").tokens, () => now);
     const token = tokens.sign(claims);
     expect(tokens.verify(token)).toMatchObject(claims);
     now += tokenSeconds * 1_000;
     expect(tokens.verify(token)).toBeUndefined();
   });
 
-  test("of another process, or with changed contents, are not valid", async () => {
-    const [tokens, others] = await Promise.all([createAccessTokens(Date.now), createAccessTokens(Date.now)]);
+  test("of another store, or with changed contents, are not valid", async () => {
+    const [tokens, same, others] = await Promise.all(
+      ["a", "a", "b"].map((secret) => createAccessTokens(sharedKeysOf(secret).tokens, Date.now)),
+    );
+    if (tokens === undefined || same === undefined || others === undefined) throw new Error("there are three");
+    expect(same.verify(tokens.sign(claims))).toMatchObject(claims);
     const [head = "", body = "", signature = ""] = tokens.sign(claims).split(".");
     const changed = Buffer.from(body, "base64url").toString().replace("o-1", "o-2");
     const texts = [

@@ -1,7 +1,8 @@
 import "reflect-metadata";
-import { randomUUID, sign, verify, X509Certificate } from "node:crypto";
-import { exportKey, newKeyPair, newSerial, signingAlgorithm } from "@holdfast/common/signing-key.ts";
+import { createHash, createPrivateKey, createPublicKey, randomUUID, sign, verify, webcrypto } from "node:crypto";
+import { newSerial, signingAlgorithm } from "@holdfast/common/signing-key.ts";
 import { X509CertificateGenerator } from "@peculiar/x509";
+import type { SharedKeys } from "./shared-keys.ts";
 
 /** The actions that a token permits in one repository. */
 export interface RepositoryAccess {
@@ -19,14 +20,13 @@ export interface Claims {
 
 /**
  * Signs the tokens that docker-registry requires (its "token authentication specification"): JSON web tokens by ES256,
- * with the certificate of the key in the header. The key exists in this process alone, so that a token is worth nothing
- * after its end.
+ * with the fingerprint of the key in the header. All registries of the same images have the same key.
  */
 export interface AccessTokens {
   /** Certificate that docker-registry verifies tokens by, PEM. */
   readonly certificate: string;
   sign(claims: Claims): string;
-  /** The claims of a token that this process signed and that has not expired. */
+  /** The claims of a token that a registry with the same key signed and that has not expired. */
   verify(token: string): Claims | undefined;
 }
 
@@ -37,21 +37,24 @@ export const tokenSeconds = 300;
 
 const dayMs = 86_400_000;
 const clockSkewS = 30;
+const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-export async function createAccessTokens(now: () => number): Promise<AccessTokens> {
-  const keys = await newKeyPair();
-  const key = await exportKey(keys.privateKey);
+export async function createAccessTokens(jwk: SharedKeys["tokens"], now: () => number): Promise<AccessTokens> {
+  const key = createPrivateKey({ key: jwk, format: "jwk" });
+  const publicKey = createPublicKey(key);
+  const { d: _, ...publicJwk } = jwk;
+  const imported = (each: object, usage: webcrypto.KeyUsage) =>
+    webcrypto.subtle.importKey("jwk", each, { name: "ECDSA", namedCurve: jwk.crv }, true, [usage]);
   const selfSigned = await X509CertificateGenerator.createSelfSigned({
     serialNumber: newSerial(),
     name: `CN=${tokenService}`,
     notBefore: new Date(now() - dayMs),
     notAfter: new Date(now() + 3_650 * dayMs),
     signingAlgorithm,
-    keys,
+    keys: { privateKey: await imported(jwk, "sign"), publicKey: await imported(publicJwk, "verify") },
   });
   const certificate = selfSigned.toString("pem");
-  const { publicKey, raw } = new X509Certificate(certificate);
-  const header = encoded({ typ: "JWT", alg: "ES256", x5c: [raw.toString("base64")] });
+  const header = encoded({ typ: "JWT", alg: "ES256", kid: keyIdOf(publicKey.export({ type: "spki", format: "der" })) });
 
   return {
     certificate,
@@ -81,6 +84,15 @@ export async function createAccessTokens(now: () => number): Promise<AccessToken
       return claims.exp * 1_000 > now() ? claims : undefined;
     },
   };
+}
+
+/** Fingerprint of a public key as libtrust computes it: 240 bits of its SHA-256 in base32, in groups of four. */
+function keyIdOf(spki: Buffer): string {
+  const bits = [...createHash("sha256").update(spki).digest().subarray(0, 30)]
+    .map((byte) => byte.toString(2).padStart(8, "0"))
+    .join("");
+  const letters = bits.match(/.{5}/g)?.map((five) => base32[Number.parseInt(five, 2)]);
+  return letters?.join("").match(/.{4}/g)?.join(":") ?? "";
 }
 
 function encoded(value: object): string {

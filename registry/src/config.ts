@@ -8,10 +8,29 @@ export const registrySettings = {
   ...proxySettings,
   directory: text(
     "HOLDFAST_REGISTRY_DIR",
-    "Directory of the process; the images are in images/, which belongs to the user of docker-registry",
+    "Directory of the process; only run/ belongs to the user of docker-registry",
   ),
   uid: integer("HOLDFAST_REGISTRY_UID", "User id of docker-registry, which no other program has"),
   imagesDir: text("HOLDFAST_IMAGES_DIR", "Directory of the node images, one of which has docker-registry"),
+  objects: text(
+    "HOLDFAST_OBJECTS",
+    "Store of images: file:// URL of a directory, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION; they are below registry/",
+  ),
+  objectsKeyFile: text(
+    "HOLDFAST_OBJECTS_KEY_FILE",
+    "File with the credential of an S3 store, JSON with id and secret, or with the secret of the process that serves a directory; registries with the same one accept each other's tokens and uploads",
+    "",
+  ),
+  objectsCa: text(
+    "HOLDFAST_OBJECTS_CA",
+    "File with the authorities of an S3 store's certificate; empty for the public authorities",
+    "",
+  ),
+  objectsEncryption: text(
+    "HOLDFAST_OBJECTS_ENCRYPTION",
+    "Additional server-side encryption of an S3 store: AES256, or none for a store without encryption keys",
+    "AES256",
+  ),
   organizationBytes: integer(
     "HOLDFAST_REGISTRY_ORGANIZATION_BYTES",
     "Maximum size of the images of one organization; layers that several images share count once",

@@ -1,3 +1,4 @@
+import { inBackground } from "@holdfast/common/background.ts";
 import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
@@ -9,14 +10,16 @@ import { readIdentity, waitForIdentity, watchIdentity } from "@holdfast/feed/ide
 import { createAccessTokens } from "./access-token.ts";
 import { registrySettings } from "./config.ts";
 import { createControllerFeed } from "./controller-feed.ts";
-import { createRegistryProgram, imagesBelow } from "./registry-program.ts";
+import { openImageStorage } from "./image-storage.ts";
+import { createRegistryProgram } from "./registry-program.ts";
 import { startRegistryServer } from "./registry-server.ts";
 import { createRepositoryUsage } from "./repository-usage.ts";
+import { sharedKeysOf } from "./shared-keys.ts";
 
 const config = readConfig(registrySettings, process.env);
 const log = createLog("registry");
 watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
-const { directory, listen, identityDirectory, installationId } = config;
+const { listen, identityDirectory, installationId } = config;
 const { now, monotonicMs } = systemClock;
 
 const stopping = new AbortController();
@@ -24,10 +27,14 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => 
 
 let identity = await waitForIdentity(identityDirectory, stopping.signal);
 if (identity !== undefined) {
-  const tokens = await createAccessTokens(now);
+  const storage = await openImageStorage(config, { uid: config.uid, now, log });
+  const keys = sharedKeysOf(storage.secret);
+  const tokens = await createAccessTokens(keys.tokens, now);
   const feed = createControllerFeed(listen, log);
   const program = createRegistryProgram({
     ...config,
+    storage,
+    uploadSecret: keys.uploads,
     certificate: tokens.certificate,
     environment: process.env,
     log,
@@ -51,12 +58,13 @@ if (identity !== undefined) {
     tokens,
     accessOf: feed.accessOf,
     program,
-    usage: createRepositoryUsage(imagesBelow(directory), config.organizationBytes, now),
+    usage: createRepositoryUsage(storage.objects, config.organizationBytes, now),
     now,
     monotonicMs,
     log,
   });
   log.info("registry ready", { listen });
+  inBackground(log, "images of an earlier release", program.prepare());
   const reloadIdentity = async () => {
     try {
       const next = await readIdentity(identityDirectory);
@@ -72,6 +80,7 @@ if (identity !== undefined) {
   await watchIdentity(identityDirectory, reloadIdentity, stopping.signal);
   await server.close();
   await program.stop();
+  await storage.close();
   await following;
 }
 log.info("registry stopped", {});

@@ -14,12 +14,13 @@ import { type Launch, programPid } from "@holdfast/image/in-image.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
 import { findPlatformProgram } from "@holdfast/image/platform-program.ts";
 import { tokenService } from "./access-token.ts";
+import type { ImageStorage } from "./image-storage.ts";
+import { moveLocalImages } from "./local-images.ts";
 
 /**
  * Debian's docker-registry as a child of this process. It listens on a socket in the file system, as a user that has
- * only its own directory, and starts with the first request: an installation without apps has no such process. It ends
- * when there was no request for some minutes; before its next start, layers of deleted images are removed, which
- * docker-registry does safely only while it does not run.
+ * only its own directory and its part of the object store, and starts with the first request: an installation without
+ * apps has no such process. It ends when there was no request for some minutes.
  */
 export interface RegistryProgram {
   /**
@@ -27,6 +28,8 @@ export interface RegistryProgram {
    * NotInstalled if this host cannot have it.
    */
   use<T>(work: (socket: string) => Promise<T>): Promise<T>;
+  /** Moves images of an earlier release into the object store, which the first request would otherwise wait for. */
+  prepare(): Promise<void>;
   /** Remembers that a deletion left layers behind. */
   markGarbage(): Promise<void>;
   stop(): Promise<void>;
@@ -39,15 +42,13 @@ export interface RegistryProgramDeps {
   readonly directory: string;
   readonly uid: number;
   readonly imagesDir: string;
+  readonly storage: ImageStorage;
+  /** Secret by which docker-registry recognizes its uploads; all registries of the same images have it. */
+  readonly uploadSecret: string;
   /** Certificate that tokens are verified by, PEM. */
   readonly certificate: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
-}
-
-/** Directory of the images; the only one that belongs to the program. */
-export function imagesBelow(directory: string): string {
-  return join(directory, "images");
 }
 
 const [program, version] = ["registry", "2"] as const;
@@ -57,19 +58,24 @@ const pollMs = 20;
 const graceMs = 5_000;
 
 export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgram {
-  const { directory, uid, imagesDir, log } = deps;
+  const { directory, uid, imagesDir, storage, log } = deps;
   const asRoot = process.getuid?.() === 0;
-  const images = imagesBelow(directory);
-  const socket = join(images, "registry.sock");
+  /** The only directory here that belongs to the program. */
+  const runDirectory = join(directory, "run");
+  const socket = join(runDirectory, "registry.sock");
   const configFile = join(directory, "config.json");
   const garbageFile = join(directory, "garbage");
   let running: ChildProcess | undefined;
   let starting: Promise<void> | undefined;
   let stopping: Promise<void> | undefined;
+  let preparing: Promise<void> | undefined;
   let users = 0;
   let idle: NodeJS.Timeout | undefined;
 
-  async function launchOf(argv: readonly string[]): Promise<Launch> {
+  async function launchOf(
+    argv: readonly string[],
+    binds = [directory, ...(storage.directory === undefined ? [] : [storage.directory])],
+  ): Promise<Launch> {
     const recipe = recipeOf(program, version);
     try {
       if (recipe !== undefined)
@@ -81,17 +87,25 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
     const found = findPlatformProgram(imagesDir, program, version, deps.environment);
     if (found === undefined) throw new NotInstalled("this installation has no docker-registry");
     const [name = "", ...words] = argv;
-    return found.launch({ argv: [found.executable(name), ...words], uid, binds: [directory], asRoot });
+    const executable = name.startsWith("docker-") ? found.executable(name) : name;
+    return found.launch({ argv: [executable, ...words], uid, binds, asRoot });
   }
 
-  async function writeFiles(): Promise<void> {
-    await mkdir(images, { recursive: true, mode: 0o700 });
+  async function runAsUser(argv: readonly string[], directories: readonly string[]): Promise<void> {
+    const { command, args } = await launchOf(argv, [...directories]);
+    await runProgram(command, args, { cwd: "/" });
+  }
+
+  /** Resolves with the variables that belong to the configuration. */
+  async function writeFiles(): Promise<Readonly<Record<string, string>>> {
+    const driver = await storage.open();
+    await mkdir(runDirectory, { recursive: true, mode: 0o700 });
     const authorities = join(directory, "token-authorities.pem");
     const config = {
       version: 0.1,
       log: { level: "warn", accesslog: { disabled: true } },
       storage: {
-        filesystem: { rootdirectory: images },
+        ...driver.configuration,
         delete: { enabled: true },
         maintenance: { uploadpurging: { enabled: true, age: "24h", interval: "1h", dryrun: false } },
       },
@@ -109,11 +123,12 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
     };
     await writeFile(authorities, deps.certificate, { mode: 0o644 });
     await writeFile(configFile, JSON.stringify(config), { mode: 0o644 });
-    // The program reads its configuration, and writes only its images: this process writes no file where a link of the
-    // program could lead elsewhere.
+    // The program reads its configuration, and writes only its images and its socket: this process writes no file where
+    // a link of the program could lead elsewhere.
     await chmod(directory, 0o755);
-    if (asRoot) await chown(images, uid, uid);
+    if (asRoot) await chown(runDirectory, uid, uid);
     await rm(socket, { force: true });
+    return { ...driver.environment, REGISTRY_HTTP_SECRET: deps.uploadSecret };
   }
 
   /** A failure is repeated before the next start: images are served with or without garbage. */
@@ -128,14 +143,27 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
     }
   }
 
+  function prepare(): Promise<void> {
+    const moved = async () => {
+      await storage.open();
+      await moveLocalImages({ from: join(directory, "images"), storage, runAsUser, log });
+    };
+    preparing ??= moved().catch((error: unknown) => {
+      preparing = undefined;
+      throw error;
+    });
+    return preparing;
+  }
+
   async function start(): Promise<void> {
     await stopping;
-    await writeFiles();
-    if ((await readIfExists(garbageFile)) !== undefined) {
-      await collectGarbage();
-    }
+    await prepare();
+    const secrets = await writeFiles();
+    // Another registry may use the same bucket, and its uploads have layers that no image has yet.
+    const isExclusive = storage.directory !== undefined;
+    if (isExclusive && (await readIfExists(garbageFile)) !== undefined) await collectGarbage();
     const { command, args } = await launchOf(["docker-registry", "serve", configFile]);
-    const env = { PATH: deps.environment["PATH"] };
+    const env = { PATH: deps.environment["PATH"], ...secrets };
     const child = spawn(command, args, { cwd: "/", env, stdio: ["ignore", "inherit", "inherit"], detached: true });
     const ended = Promise.withResolvers<never>();
     ended.promise.catch(() => undefined);
@@ -202,6 +230,7 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
         }
       }
     },
+    prepare,
     markGarbage: () => writeFile(garbageFile, "", { mode: 0o600 }),
     stop,
   };

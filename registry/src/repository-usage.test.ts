@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createRepositoryUsage } from "./repository-usage.ts";
 
@@ -25,14 +26,14 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 test("layers count once, small files count 64 KiB, and other organizations do not count", async () => {
-  const usage = createRepositoryUsage(directory, 1_000_000, () => 0);
+  const usage = createRepositoryUsage(createDirectoryStore(directory), 1_000_000, () => 0);
   expect(await usage.remaining("o-1")).toBe(1_000_000 - 200_000 - 2 * 65_536);
   expect(await usage.remaining("o-2")).toBe(1_000_000);
 });
 
 test("written bytes count immediately, and are measured again when they reach the limit, and after a minute", async () => {
   let now = 0;
-  const usage = createRepositoryUsage(directory, 1_000_000, () => now);
+  const usage = createRepositoryUsage(createDirectoryStore(directory), 1_000_000, () => now);
   const before = await usage.remaining("o-1");
   usage.add("o-1", 5_000);
   expect(await usage.remaining("o-1")).toBe(before - 5_000);

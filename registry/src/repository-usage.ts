@@ -1,6 +1,4 @@
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
-import { hasCode } from "@holdfast/common/system-error.ts";
+import type { ObjectFacts, ObjectStore } from "@holdfast/common/objects/object-store.ts";
 
 /** Sizes of the images of organizations. */
 export interface RepositoryUsage {
@@ -21,25 +19,50 @@ const measuredMs = 60_000;
 /** Least size of anything that is stored, so that the number of files is limited too. */
 const leastBytes = 65_536;
 const maxMeasured = 10_000;
+const pageSize = 1_000;
+const concurrentHeads = 32;
 
-/** Measures the directory of docker-registry by its documented layout (storage/paths.go of distribution). */
-export function createRepositoryUsage(directory: string, limit: number, now: () => number): RepositoryUsage {
+/** Measures the files of docker-registry by its documented layout (storage/paths.go of distribution). */
+export function createRepositoryUsage(
+  objects: Pick<ObjectStore, "list" | "head">,
+  limit: number,
+  now: () => number,
+): RepositoryUsage {
   const measured = new Map<string, Measured>();
-  const root = join(directory, "docker", "registry", "v2");
+  const root = "docker/registry/v2";
 
   async function measure(namespace: string): Promise<Measured> {
     const digests = new Set<string>();
     let others = 0;
-    for (const path of await filesBelow(join(root, "repositories", namespace))) {
-      const [, digest] = /\/(?:_layers|revisions)\/sha256\/([0-9a-f]{64})\/link$/.exec(path) ?? [];
+    for await (const { key, sizeBytes } of listed(`${root}/repositories/${namespace}/`)) {
+      const [, digest] = /\/(?:_layers|revisions)\/sha256\/([0-9a-f]{64})\/link$/.exec(key) ?? [];
       if (digest !== undefined) digests.add(digest);
-      else if (/\/_uploads\/[^/]+\/data$/.test(path)) others += await sizeOf(path);
-      else if (/\/tags\/[^/]+\/current\/link$/.test(path)) others += leastBytes;
+      else if (/\/_uploads\/[^/]+\/data$/.test(key)) others += Math.max(sizeBytes, leastBytes);
+      else if (/\/tags\/[^/]+\/current\/link$/.test(key)) others += leastBytes;
     }
-    const sizes = await Promise.all(
-      [...digests].map((digest) => sizeOf(join(root, "blobs", "sha256", digest.slice(0, 2), digest, "data"))),
-    );
-    return { bytes: sizes.reduce((sum, size) => sum + size, others), at: now(), written: 0 };
+    let bytes = others;
+    const remaining = [...digests];
+    while (remaining.length > 0) {
+      const sizes = await Promise.all(remaining.splice(0, concurrentHeads).map(sizeOf));
+      bytes = sizes.reduce((sum, size) => sum + size, bytes);
+    }
+    return { bytes, at: now(), written: 0 };
+  }
+
+  async function* listed(prefix: string): AsyncGenerator<ObjectFacts> {
+    let after = "";
+    for (let more = true; more; ) {
+      const page = await objects.list(prefix, { after, limit: pageSize });
+      yield* page.objects;
+      after = page.objects.at(-1)?.key ?? after;
+      more = page.more;
+    }
+  }
+
+  /** Size that counts for a layer; 0 if it was deleted. */
+  async function sizeOf(digest: string): Promise<number> {
+    const facts = await objects.head(`${root}/blobs/sha256/${digest.slice(0, 2)}/${digest}/data`);
+    return facts === undefined ? 0 : Math.max(facts.sizeBytes, leastBytes);
   }
 
   return {
@@ -60,25 +83,4 @@ export function createRepositoryUsage(directory: string, limit: number, now: () 
       if (known !== undefined) known.written += bytes;
     },
   };
-}
-
-async function filesBelow(directory: string): Promise<string[]> {
-  try {
-    const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-    return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-  } catch (error) {
-    // Nothing was pushed yet, or a repository was deleted during the scan.
-    if (hasCode(error, "ENOENT")) return [];
-    throw error;
-  }
-}
-
-/** Size that counts for a file; 0 if it was deleted. */
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return Math.max((await stat(path)).size, leastBytes);
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return 0;
-    throw error;
-  }
 }

@@ -5,21 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { signUrl, type StoreKey } from "@holdfast/common/objects/signed-url.ts";
+import { signUrl } from "@holdfast/common/objects/signed-url.ts";
 import { Agent, type Dispatcher, request } from "undici";
 import { checkKey, ObjectExists, type ObjectFacts, type ObjectStore } from "@holdfast/common/objects/object-store.ts";
-
-export interface S3Location {
-  /** URL of the bucket, path style, without a trailing slash. */
-  readonly bucketUrl: string;
-  /** Prefix of all keys: empty, or with a trailing slash. */
-  readonly prefix: string;
-  readonly key: StoreKey;
-  /** PEM of the authorities to trust; undefined: Node's default list. */
-  readonly ca: string | undefined;
-  readonly serverSideEncryption: boolean;
-  readonly now: () => number;
-}
+import type { S3Location } from "./s3-location.ts";
 
 type Method = "GET" | "HEAD" | "PUT" | "DELETE";
 type Response = Dispatcher.ResponseData;
@@ -29,8 +18,8 @@ const attemptsMax = 4;
 const retryDelayMs = 300;
 
 /** Objects of an S3 bucket. The store must support the header If-None-Match. */
-export function createS3Store(location: S3Location): ObjectStore {
-  const { bucketUrl, prefix, key: credential, ca, serverSideEncryption, now } = location;
+export function createS3Store(location: S3Location, now: () => number): ObjectStore {
+  const { bucketUrl, prefix, key: credential, ca, serverSideEncryption } = location;
   const dispatcher = new Agent({
     connect: ca === undefined ? {} : { ca },
     bodyTimeout: 60_000,

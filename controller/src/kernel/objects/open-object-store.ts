@@ -6,7 +6,8 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { directoryKey, storeBucket, storeName } from "@holdfast/common/objects/signed-url.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
-import { createS3Store } from "./s3-store.ts";
+import { readS3Location, type S3Settings } from "@holdfast/egress/s3/s3-location.ts";
+import { createS3Store } from "@holdfast/egress/s3/s3-store.ts";
 import { createUrlSigner, type UrlSigner } from "./url-signer.ts";
 
 /** The installation's object store, and the signer of URLs for single objects. */
@@ -17,12 +18,9 @@ export interface OpenedObjectStore {
 }
 
 /** Settings of a controller (kernel-settings.ts). */
-export interface ObjectStoreSettings {
+export interface ObjectStoreSettings extends S3Settings {
   readonly objects: string;
-  readonly objectsKeyFile: string;
   readonly objectsEndpoint: string;
-  readonly objectsCa: string;
-  readonly objectsEncryption: string;
 }
 
 export interface ObjectStoreDeps {
@@ -73,24 +71,11 @@ async function openDirectory(
 }
 
 async function openS3(url: URL, settings: ObjectStoreSettings, { now }: ObjectStoreDeps): Promise<OpenedObjectStore> {
-  const bucket = url.hostname;
-  const endpoint = url.searchParams.get("endpoint") ?? "";
-  const region = url.searchParams.get("region") ?? "us-east-1";
-  if (bucket === "" || !URL.canParse(endpoint)) {
-    throw new HoldfastError(
-      "NOT_CONFIGURED",
-      "HOLDFAST_OBJECTS of an S3 store has the form s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION.",
-    );
-  }
-  const path = decodeURIComponent(url.pathname).replaceAll(/^\/+|\/+$/g, "");
-  const prefix = path === "" ? "" : `${path}/`;
-  const key = { ...(await readCredential(settings.objectsKeyFile)), region };
-  const ca = settings.objectsCa === "" ? undefined : await readFile(settings.objectsCa, "utf8");
-  const { origin, hostname, port, protocol } = new URL(endpoint);
-  const bucketUrl = `${origin}/${bucket}`;
-  const serverSideEncryption = settings.objectsEncryption === "AES256";
+  const location = await readS3Location(url, settings);
+  const { bucketUrl, prefix, key, ca, serverSideEncryption } = location;
+  const { hostname, port, protocol } = new URL(bucketUrl);
   return {
-    objects: createS3Store({ bucketUrl, prefix, key, ca, serverSideEncryption, now }),
+    objects: createS3Store(location, now),
     signer: createUrlSigner({
       base: `${bucketUrl}${prefix === "" ? "" : `/${prefix.slice(0, -1)}`}`,
       key,
@@ -103,14 +88,6 @@ async function openS3(url: URL, settings: ObjectStoreSettings, { now }: ObjectSt
       now,
     }),
   };
-}
-
-/** Reads `{"id": "...", "secret": "..."}`. */
-async function readCredential(file: string): Promise<{ readonly id: string; readonly secret: string }> {
-  if (file === "") throw new HoldfastError("NOT_CONFIGURED", "An S3 store needs HOLDFAST_OBJECTS_KEY_FILE.");
-  const { id, secret } = JSON.parse(await readFile(file, "utf8")) as { id?: unknown; secret?: unknown };
-  if (typeof id === "string" && typeof secret === "string") return { id, secret };
-  throw new HoldfastError("NOT_CONFIGURED", `${file} must be JSON with the members id and secret.`);
 }
 
 /** Machines cannot resolve public names, so the controller resolves them each time that it signs URLs. */
