@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, isMessage } from "@bufbuild/protobuf";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { reportedListeners } from "@holdfast/common/open-listeners.ts";
@@ -6,7 +6,10 @@ import type { Feed } from "@holdfast/feed/follow.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import {
   type AccessResponse,
+  AccessResponseSchema,
   type ControllerFrame,
+  type NeededResponse,
+  NeededResponseSchema,
   RegistryFeedService,
   type RegistryFrame,
   RegistryFrameSchema,
@@ -18,6 +21,8 @@ export interface ControllerFeed extends Feed<RegistryFrame, ControllerFrame> {
   readonly controllers: readonly string[];
   /** The rights of a caller. Rejects with Unavailable if no controller responds in time. */
   accessOf(authorization: string, source: string): Promise<AccessResponse>;
+  /** Selects the digests that a deployment has. Rejects with Unavailable if no controller responds in time. */
+  neededOf(digests: readonly string[]): Promise<readonly string[]>;
 }
 
 /** No controller responds. */
@@ -31,10 +36,28 @@ const responseTimeoutMs = 10_000;
 const maxPending = 500;
 
 export function createControllerFeed(listeners: readonly string[], log: Log): ControllerFeed {
-  const pending = new Map<bigint, PromiseWithResolvers<AccessResponse>>();
+  type Response = AccessResponse | NeededResponse;
+  const pending = new Map<bigint, PromiseWithResolvers<Response>>();
   let controllers: readonly string[] = [];
   let send: ((frame: RegistryFrame) => void) | undefined;
   let requests = 0n;
+
+  /** Sends a question, and resolves with the response of this id. */
+  async function ask(frameOf: (id: bigint) => RegistryFrame): Promise<Response> {
+    if (send === undefined || pending.size >= maxPending) throw new Unavailable();
+    requests += 1n;
+    const id = requests;
+    const response = Promise.withResolvers<Response>();
+    const timer = setTimeout(() => response.reject(new Unavailable()), responseTimeoutMs);
+    pending.set(id, response);
+    try {
+      send(frameOf(id));
+      return await response.promise;
+    } finally {
+      clearTimeout(timer);
+      pending.delete(id);
+    }
+  }
 
   return {
     method: grpcService(RegistryFeedService).follow,
@@ -48,12 +71,13 @@ export function createControllerFeed(listeners: readonly string[], log: Log): Co
     onOpen(nextSend) {
       send = nextSend;
     },
-    apply({ controllers: named, accessResponse }, controller) {
+    apply({ controllers: named, accessResponse, neededResponse }, controller) {
       if (named.length > 0) {
         controllers = named;
         log.info("following controller", { controller });
       }
-      if (accessResponse !== undefined) pending.get(accessResponse.id)?.resolve(accessResponse);
+      for (const response of [accessResponse, neededResponse])
+        if (response !== undefined) pending.get(response.id)?.resolve(response);
       return undefined;
     },
     onEnd() {
@@ -61,19 +85,18 @@ export function createControllerFeed(listeners: readonly string[], log: Log): Co
       for (const { reject } of pending.values()) reject(new Unavailable());
     },
     async accessOf(authorization, source) {
-      if (send === undefined || pending.size >= maxPending) throw new Unavailable();
-      requests += 1n;
-      const id = requests;
-      const response = Promise.withResolvers<AccessResponse>();
-      const timer = setTimeout(() => response.reject(new Unavailable()), responseTimeoutMs);
-      pending.set(id, response);
-      try {
-        send(create(RegistryFrameSchema, { frame: { case: "accessRequest", value: { id, authorization, source } } }));
-        return await response.promise;
-      } finally {
-        clearTimeout(timer);
-        pending.delete(id);
-      }
+      const response = await ask((id) =>
+        create(RegistryFrameSchema, { frame: { case: "accessRequest", value: { id, authorization, source } } }),
+      );
+      if (!isMessage(response, AccessResponseSchema)) throw new Unavailable();
+      return response;
+    },
+    async neededOf(digests) {
+      const response = await ask((id) =>
+        create(RegistryFrameSchema, { frame: { case: "neededRequest", value: { id, digests: [...digests] } } }),
+      );
+      if (!isMessage(response, NeededResponseSchema)) throw new Unavailable();
+      return response.digests;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { opendir, rename, rm } from "node:fs/promises";
+import { opendir, rename, rm, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
 import { ObjectExists, type ObjectStore } from "@holdfast/common/objects/object-store.ts";
@@ -16,6 +16,8 @@ export interface LocalImagesDeps {
 }
 
 const concurrentUploads = 16;
+/** Largest object that S3 accepts in one request. */
+const maxObjectBytes = 5 * 1024 ** 3;
 /** Copies what is absent in the new directory; no file has its name before it is complete. */
 const copyScript = `set -eu
 rm -rf "$2/.moving"
@@ -38,8 +40,10 @@ export async function moveLocalImages({ from, storage, runAsUser, log }: LocalIm
   if (storage.directory !== undefined) await moveDirectory(from, storage.directory, runAsUser);
   else {
     // Links after the layers that they name, so that no image is incomplete.
+    const tooLarge: string[] = [];
     for (const part of ["blobs", "repositories"])
-      await upload(from, join(docker, "registry", "v2", part), storage.objects);
+      tooLarge.push(...(await upload(from, join(docker, "registry", "v2", part), storage.objects)));
+    if (tooLarge.length > 0) return log.error("layers are too large for the object store", { tooLarge });
     await rm(docker, { recursive: true, force: true });
   }
   log.info("images moved to the object store", {});
@@ -55,13 +59,20 @@ async function moveDirectory(from: string, to: string, runAsUser: LocalImagesDep
   }
 }
 
-async function upload(root: string, directory: string, objects: ObjectStore): Promise<void> {
+/** Uploads the files below a directory and deletes them. Resolves with those that no request can upload. */
+async function upload(root: string, directory: string, objects: ObjectStore): Promise<string[]> {
+  const tooLarge: string[] = [];
   const put = async (path: string) => {
+    if ((await stat(path)).size > maxObjectBytes) {
+      tooLarge.push(path);
+      return;
+    }
     try {
       await objects.put(relative(root, path), createReadStream(path), { ifAbsent: true });
     } catch (error) {
       if (!(error instanceof ObjectExists)) throw error;
     }
+    await rm(path);
   };
   let batch: string[] = [];
   for await (const path of filesBelow(directory)) {
@@ -71,6 +82,7 @@ async function upload(root: string, directory: string, objects: ObjectStore): Pr
     batch = [];
   }
   await Promise.all(batch.map(put));
+  return tooLarge;
 }
 
 /** Regular files; no symbolic link is followed. Unfinished uploads cannot continue in another storage. */

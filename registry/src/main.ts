@@ -35,6 +35,8 @@ if (identity !== undefined) {
     ...config,
     storage,
     uploadSecret: keys.uploads,
+    neededOf: feed.neededOf,
+    now,
     certificate: tokens.certificate,
     environment: process.env,
     log,

@@ -15,12 +15,14 @@ import { ensureImage } from "@holdfast/image/make-image.ts";
 import { findPlatformProgram } from "@holdfast/image/platform-program.ts";
 import { tokenService } from "./access-token.ts";
 import type { ImageStorage } from "./image-storage.ts";
+import { createImageSweep } from "./image-sweep.ts";
 import { moveLocalImages } from "./local-images.ts";
 
 /**
  * Debian's docker-registry as a child of this process. It listens on a socket in the file system, as a user that has
  * only its own directory and its part of the object store, and starts with the first request: an installation without
- * apps has no such process. It ends when there was no request for some minutes.
+ * apps has no such process. It ends when there was no request for some minutes. An hour later, images in a directory
+ * that nothing needs are deleted, while no push is in progress; a request in the meantime ends that.
  */
 export interface RegistryProgram {
   /**
@@ -30,6 +32,8 @@ export interface RegistryProgram {
   use<T>(work: (socket: string) => Promise<T>): Promise<T>;
   /** Moves images of an earlier release into the object store, which the first request would otherwise wait for. */
   prepare(): Promise<void>;
+  /** Deletes images that nothing needs, unless docker-registry is in use or other registries may have its images. */
+  sweep(): Promise<void>;
   /** Remembers that a deletion left layers behind. */
   markGarbage(): Promise<void>;
   stop(): Promise<void>;
@@ -45,6 +49,9 @@ export interface RegistryProgramDeps {
   readonly storage: ImageStorage;
   /** Secret by which docker-registry recognizes its uploads; all registries of the same images have it. */
   readonly uploadSecret: string;
+  /** Selects the digests that a deployment has. Rejects if no controller responds. */
+  readonly neededOf: (digests: readonly string[]) => Promise<readonly string[]>;
+  readonly now: () => number;
   /** Certificate that tokens are verified by, PEM. */
   readonly certificate: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -53,6 +60,11 @@ export interface RegistryProgramDeps {
 
 const [program, version] = ["registry", "2"] as const;
 const idleMs = 10 * 60_000;
+/** Time without a request after which no push is in progress. */
+const sweepAfterMs = 60 * 60_000;
+const sweepEveryMs = 24 * 3_600_000;
+/** Directories that one command deletes: the kernel limits the length of its arguments. */
+const deletedAtOnce = 100;
 const startTimeoutMs = 30_000;
 const pollMs = 20;
 const graceMs = 5_000;
@@ -69,8 +81,17 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
   let starting: Promise<void> | undefined;
   let stopping: Promise<void> | undefined;
   let preparing: Promise<void> | undefined;
+  let sweeping: { readonly abort: AbortController; readonly ended: Promise<void> } | undefined;
   let users = 0;
   let idle: NodeJS.Timeout | undefined;
+  let nextSweep: NodeJS.Timeout | undefined;
+  const imageSweep = createImageSweep({
+    objects: storage.objects,
+    neededOf: deps.neededOf,
+    deleteDirectories: deleteAsUser,
+    stateFile: join(directory, "unneeded-images.json"),
+    now: deps.now,
+  });
 
   async function launchOf(
     argv: readonly string[],
@@ -94,6 +115,16 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
   async function runAsUser(argv: readonly string[], directories: readonly string[]): Promise<void> {
     const { command, args } = await launchOf(argv, [...directories]);
     await runProgram(command, args, { cwd: "/" });
+  }
+
+  /** Deletes as the user of docker-registry, which a symbolic link in its directory gives no other files. */
+  async function deleteAsUser(names: readonly string[]): Promise<void> {
+    const { directory: images } = storage;
+    if (images === undefined) return;
+    for (let from = 0; from < names.length; from += deletedAtOnce) {
+      const paths = names.slice(from, from + deletedAtOnce).map((name) => join(images, name));
+      await runAsUser(["rm", "-rf", "--", ...paths], [images]);
+    }
   }
 
   /** Resolves with the variables that belong to the configuration. */
@@ -132,15 +163,67 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
   }
 
   /** A failure is repeated before the next start: images are served with or without garbage. */
-  async function collectGarbage(): Promise<void> {
+  async function collectGarbage(signal?: AbortSignal): Promise<void> {
     const { command, args } = await launchOf(["docker-registry", "garbage-collect", configFile]);
+    signal?.throwIfAborted();
+    const collecting = runProgram(command, args, { cwd: "/", maxBuffer: 64 << 20 });
+    // The promise settles once the program has ended, so that it never runs beside the server.
+    const kill = () => {
+      collecting.child.kill("SIGKILL");
+    };
+    signal?.addEventListener("abort", kill);
     try {
-      await runProgram(command, args, { cwd: "/", maxBuffer: 64 << 20 });
+      await collecting;
       await rm(garbageFile, { force: true });
       log.info("garbage collected", {});
     } catch (error) {
-      log.error("garbage not collected", { error });
+      if (signal?.aborted !== true) log.error("garbage not collected", { error });
+    } finally {
+      signal?.removeEventListener("abort", kill);
     }
+  }
+
+  const markGarbage = () => writeFile(garbageFile, "", { mode: 0o600 });
+  /** Layers of a sweep wait for the next one: requests wait only for what a user deleted, to make room. */
+  const sweptMark = "swept";
+  const garbage = async () => (await readIfExists(garbageFile))?.toString("utf8");
+
+  async function sweepImages(signal: AbortSignal): Promise<void> {
+    await prepare();
+    await writeFiles();
+    const deleted = await imageSweep.run(signal);
+    if (deleted > 0) {
+      log.info("images deleted that nothing needs", { deleted });
+      if ((await garbage()) === undefined) await writeFile(garbageFile, sweptMark, { mode: 0o600 });
+    }
+    if ((await garbage()) !== undefined) await collectGarbage(signal);
+  }
+
+  async function sweep(): Promise<void> {
+    // Another registry may use the same bucket, and its uploads have layers that no image has yet.
+    const isInUse = users > 0 || [running, starting, stopping, sweeping].some((each) => each !== undefined);
+    if (storage.directory === undefined || isInUse) return;
+    const abort = new AbortController();
+    const ended = sweepImages(abort.signal)
+      .catch((error: unknown) => {
+        if (!abort.signal.aborted) log.warn("images not swept", { error });
+      })
+      .finally(() => {
+        sweeping = undefined;
+      });
+    sweeping = { abort, ended };
+    await ended;
+  }
+
+  function sweepAfter(ms: number): void {
+    clearTimeout(nextSweep);
+    const swept = () =>
+      inBackground(
+        log,
+        "sweep of images",
+        sweep().then(() => sweepAfter(sweepEveryMs)),
+      );
+    nextSweep = setTimeout(swept, ms).unref();
   }
 
   function prepare(): Promise<void> {
@@ -157,11 +240,12 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
 
   async function start(): Promise<void> {
     await stopping;
+    await sweeping?.ended;
     await prepare();
     const secrets = await writeFiles();
     // Another registry may use the same bucket, and its uploads have layers that no image has yet.
     const isExclusive = storage.directory !== undefined;
-    if (isExclusive && (await readIfExists(garbageFile)) !== undefined) await collectGarbage();
+    if (isExclusive && (await garbage()) === "") await collectGarbage();
     const { command, args } = await launchOf(["docker-registry", "serve", configFile]);
     const env = { PATH: deps.environment["PATH"], ...secrets };
     const child = spawn(command, args, { cwd: "/", env, stdio: ["ignore", "inherit", "inherit"], detached: true });
@@ -201,8 +285,11 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
 
   function stop(): Promise<void> {
     clearTimeout(idle);
+    clearTimeout(nextSweep);
+    sweeping?.abort.abort();
     stopping ??= (starting ?? Promise.resolve())
       .catch(() => undefined)
+      .then(() => sweeping?.ended)
       .then(end)
       .catch((error: unknown) => log.error("docker-registry not stopped", { error }))
       .finally(() => {
@@ -215,6 +302,7 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
     async use(work) {
       users += 1;
       clearTimeout(idle);
+      sweeping?.abort.abort();
       try {
         if (running === undefined || stopping !== undefined)
           starting ??= start().finally(() => {
@@ -226,12 +314,24 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
         users -= 1;
         if (users === 0) {
           clearTimeout(idle);
-          idle = setTimeout(() => inBackground(log, "stop of docker-registry", stop()), idleMs).unref();
+          idle = setTimeout(
+            () =>
+              inBackground(
+                log,
+                "stop of docker-registry",
+                stop().then(() => sweepAfter(sweepAfterMs - idleMs)),
+              ),
+            idleMs,
+          ).unref();
         }
       }
     },
-    prepare,
-    markGarbage: () => writeFile(garbageFile, "", { mode: 0o600 }),
+    async prepare() {
+      sweepAfter(sweepAfterMs);
+      await prepare();
+    },
+    sweep,
+    markGarbage,
     stop,
   };
 }

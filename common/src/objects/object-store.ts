@@ -37,7 +37,7 @@ export class ObjectExists extends Error {
   override readonly name = "ObjectExists";
 }
 
-const segment = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/;
+const segment = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 
 /** Throws unless the key is a path of plain segments, which every store supports, including a directory. */
 export function checkKey(key: string): void {

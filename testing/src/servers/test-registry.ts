@@ -28,6 +28,8 @@ export interface TestRegistry {
   call(method: string, path: string, headers?: Record<string, string>, body?: string | Buffer): Promise<RegistryAnswer>;
   /** Headers with a token of the user for scopes. */
   bearer(user: string, scope: string): Promise<{ authorization: string }>;
+  /** Stops docker-registry, and sweeps its images. */
+  sweep(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -46,10 +48,13 @@ export interface TestRegistryOptions {
   /** Namespaces and rights of users. */
   readonly users: Readonly<Record<string, { namespace: string; actions: string[] }>>;
   readonly organizationBytes?: number;
+  /** Digests that deployments have. */
+  readonly needed?: ReadonlySet<string>;
+  readonly now?: () => number;
 }
 
 export async function startTestRegistry(options: TestRegistryOptions): Promise<TestRegistry> {
-  const { directory, name = "data", objects, users, organizationBytes = 1 << 30 } = options;
+  const { directory, name = "data", objects, users, organizationBytes = 1 << 30, needed, now = Date.now } = options;
   const failures: unknown[] = [];
   const log = { ...silentLog, error: (_: string, fields?: object) => void failures.push(fields) };
   const [port = 0] = await freePorts(1);
@@ -67,6 +72,8 @@ export async function startTestRegistry(options: TestRegistryOptions): Promise<T
     imagesDir: imagesDirectory(process.env),
     storage,
     uploadSecret: keys.uploads,
+    neededOf: async (digests) => digests.filter((each) => needed?.has(each)),
+    now,
     certificate: tokens.certificate,
     environment: process.env,
     log,
@@ -114,6 +121,10 @@ export async function startTestRegistry(options: TestRegistryOptions): Promise<T
       const authorization = `Basic ${Buffer.from(`${user}:x`).toString("base64")}`;
       const { text } = await call("GET", `/auth/token?scope=${encodeURIComponent(scope)}`, { authorization });
       return { authorization: `Bearer ${(JSON.parse(text) as { token: string }).token}` };
+    },
+    async sweep() {
+      await program.stop();
+      await program.sweep();
     },
     async stop() {
       await server.close();

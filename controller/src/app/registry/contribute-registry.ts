@@ -6,7 +6,9 @@ import type { Kernel } from "#kernel/kernel.ts";
 import type { Contribution } from "#kernel/part.ts";
 import { certificateNames } from "#kernel/pki/local-identities.ts";
 import { appKind } from "../app/app.ts";
+import { deploymentKind } from "../hosting/deployment.ts";
 import { isHosted } from "../hosting/hosted-app.ts";
+import { neededDigests } from "./needed-digests.ts";
 import { createRegistryAccess } from "./registry-access.ts";
 import { createRegistryFeed } from "./registry-feed.ts";
 
@@ -31,10 +33,12 @@ export function contributeRegistry(
   { registryNames }: RegistrySettings,
 ): readonly Contribution[] {
   const apps = kernel.collections.open(appKind);
+  const deployments = kernel.collections.open(deploymentKind);
   const authenticator = useLater(authenticatorPart);
   const service = createRegistryFeed({
     ...kernel,
     ready: () => kernel.collections.ready(),
+    neededOf: (digests) => neededDigests(deployments.values(), digests),
     accessOf: createRegistryAccess({
       authenticator: { authenticate: (credentials) => authenticator().authenticate(credentials) },
       sealer: kernel.sealer,

@@ -8,6 +8,7 @@ import {
   type AccessRequest,
   type ControllerFrame,
   ControllerFrameSchema,
+  type NeededRequest,
   RegistryFeedService,
   type RegistryFrame,
 } from "@holdfast/proto/holdfast/registry/v1/registry_pb.ts";
@@ -22,20 +23,27 @@ export interface RegistryFeedDeps {
   readonly controllerRegistry: Pick<ControllerRegistry, "controllers" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
   readonly accessOf: FindRegistryAccess;
+  /** Selects the digests that a deployment has. */
+  readonly neededOf: (digests: readonly string[]) => readonly string[];
   readonly log: Log;
 }
 
 type FollowCall = ServerDuplexStream<RegistryFrame, ControllerFrame>;
 
-/** The stream that registries of images follow: they ask what a caller may do. */
+/** The stream that registries of images follow: they ask what a caller may do, and which images deployments have. */
 export function createRegistryFeed(deps: RegistryFeedDeps) {
-  const { installationId, controllerRegistry, listenerReports, accessOf, log } = deps;
+  const { installationId, controllerRegistry, listenerReports, accessOf, neededOf, log } = deps;
 
   async function respond(call: FollowCall, { id, authorization, source }: AccessRequest): Promise<void> {
     await deps.ready();
     const access = await accessOf(authorization, source);
     const decided = "refusal" in access ? access : { ...access, actions: [...access.actions] };
     call.write(create(ControllerFrameSchema, { accessResponse: { id, ...decided } }));
+  }
+
+  async function respondNeeded(call: FollowCall, { id, digests }: NeededRequest): Promise<void> {
+    await deps.ready();
+    call.write(create(ControllerFrameSchema, { neededResponse: { id, digests: [...neededOf(digests)] } }));
   }
 
   function follow(call: FollowCall): void {
@@ -59,6 +67,7 @@ export function createRegistryFeed(deps: RegistryFeedDeps) {
       if (frame.case === "hello") release ??= listenerReports.add(`registry ${registry}`, frame.value.listeners);
       // Without a response the registry reports that no controller responds.
       if (frame.case === "accessRequest") inBackground(log, "registry access", respond(call, frame.value));
+      if (frame.case === "neededRequest") inBackground(log, "images in use", respondNeeded(call, frame.value));
     });
     sendControllers();
     log.info("registry connected", { registry });

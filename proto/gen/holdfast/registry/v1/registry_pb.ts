@@ -2,7 +2,7 @@
 // @generated from file holdfast/registry/v1/registry.proto (package holdfast.registry.v1, syntax proto3)
 /* eslint-disable */
 
-// Access decisions for the registry of images. mTLS, only for identities of kind registry.
+// Decisions for the registry of images: about callers, and about images that deployments have. mTLS, only for identities of kind registry.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/registry/v1/registry.proto.
  */
 export const file_holdfast_registry_v1_registry: GenFile = /*@__PURE__*/
-  fileDesc("CiNob2xkZmFzdC9yZWdpc3RyeS92MS9yZWdpc3RyeS5wcm90bxIUaG9sZGZhc3QucmVnaXN0cnkudjEihQEKDVJlZ2lzdHJ5RnJhbWUSLAoFaGVsbG8YASABKAsyGy5ob2xkZmFzdC5yZWdpc3RyeS52MS5IZWxsb0gAEj0KDmFjY2Vzc19yZXF1ZXN0GAIgASgLMiMuaG9sZGZhc3QucmVnaXN0cnkudjEuQWNjZXNzUmVxdWVzdEgAQgcKBWZyYW1lIhoKBUhlbGxvEhEKCWxpc3RlbmVycxgBIAMoCSJKCg1BY2Nlc3NSZXF1ZXN0EgoKAmlkGAEgASgDEh0KDWF1dGhvcml6YXRpb24YAiABKAlCBrK7GAIIARIOCgZzb3VyY2UYAyABKAkiZQoPQ29udHJvbGxlckZyYW1lEhMKC2NvbnRyb2xsZXJzGAEgAygJEj0KD2FjY2Vzc19yZXNwb25zZRgCIAEoCzIkLmhvbGRmYXN0LnJlZ2lzdHJ5LnYxLkFjY2Vzc1Jlc3BvbnNlImIKDkFjY2Vzc1Jlc3BvbnNlEgoKAmlkGAEgASgDEg8KB3JlZnVzYWwYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIRCgluYW1lc3BhY2UYBCABKAkSDwoHYWN0aW9ucxgFIAMoCTJvChNSZWdpc3RyeUZlZWRTZXJ2aWNlElgKBkZvbGxvdxIjLmhvbGRmYXN0LnJlZ2lzdHJ5LnYxLlJlZ2lzdHJ5RnJhbWUaJS5ob2xkZmFzdC5yZWdpc3RyeS52MS5Db250cm9sbGVyRnJhbWUoATABYgZwcm90bzM", [file_holdfast_v1_options]);
+  fileDesc("CiNob2xkZmFzdC9yZWdpc3RyeS92MS9yZWdpc3RyeS5wcm90bxIUaG9sZGZhc3QucmVnaXN0cnkudjEixAEKDVJlZ2lzdHJ5RnJhbWUSLAoFaGVsbG8YASABKAsyGy5ob2xkZmFzdC5yZWdpc3RyeS52MS5IZWxsb0gAEj0KDmFjY2Vzc19yZXF1ZXN0GAIgASgLMiMuaG9sZGZhc3QucmVnaXN0cnkudjEuQWNjZXNzUmVxdWVzdEgAEj0KDm5lZWRlZF9yZXF1ZXN0GAMgASgLMiMuaG9sZGZhc3QucmVnaXN0cnkudjEuTmVlZGVkUmVxdWVzdEgAQgcKBWZyYW1lIhoKBUhlbGxvEhEKCWxpc3RlbmVycxgBIAMoCSJKCg1BY2Nlc3NSZXF1ZXN0EgoKAmlkGAEgASgDEh0KDWF1dGhvcml6YXRpb24YAiABKAlCBrK7GAIIARIOCgZzb3VyY2UYAyABKAkipAEKD0NvbnRyb2xsZXJGcmFtZRITCgtjb250cm9sbGVycxgBIAMoCRI9Cg9hY2Nlc3NfcmVzcG9uc2UYAiABKAsyJC5ob2xkZmFzdC5yZWdpc3RyeS52MS5BY2Nlc3NSZXNwb25zZRI9Cg9uZWVkZWRfcmVzcG9uc2UYAyABKAsyJC5ob2xkZmFzdC5yZWdpc3RyeS52MS5OZWVkZWRSZXNwb25zZSIsCg1OZWVkZWRSZXF1ZXN0EgoKAmlkGAEgASgDEg8KB2RpZ2VzdHMYAiADKAkiLQoOTmVlZGVkUmVzcG9uc2USCgoCaWQYASABKAMSDwoHZGlnZXN0cxgCIAMoCSJiCg5BY2Nlc3NSZXNwb25zZRIKCgJpZBgBIAEoAxIPCgdyZWZ1c2FsGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEQoJbmFtZXNwYWNlGAQgASgJEg8KB2FjdGlvbnMYBSADKAkybwoTUmVnaXN0cnlGZWVkU2VydmljZRJYCgZGb2xsb3cSIy5ob2xkZmFzdC5yZWdpc3RyeS52MS5SZWdpc3RyeUZyYW1lGiUuaG9sZGZhc3QucmVnaXN0cnkudjEuQ29udHJvbGxlckZyYW1lKAEwAWIGcHJvdG8z", [file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.registry.v1.RegistryFrame
@@ -34,6 +34,12 @@ export type RegistryFrame = Message<"holdfast.registry.v1.RegistryFrame"> & {
      */
     value: AccessRequest;
     case: "accessRequest";
+  } | {
+    /**
+     * @generated from field: holdfast.registry.v1.NeededRequest needed_request = 3;
+     */
+    value: NeededRequest;
+    case: "neededRequest";
   } | { case: undefined; value?: undefined };
 };
 
@@ -50,6 +56,11 @@ export type RegistryFrameJson = {
    * @generated from field: holdfast.registry.v1.AccessRequest access_request = 2;
    */
   accessRequest?: AccessRequestJson;
+
+  /**
+   * @generated from field: holdfast.registry.v1.NeededRequest needed_request = 3;
+   */
+  neededRequest?: NeededRequestJson;
 };
 
 /**
@@ -164,6 +175,11 @@ export type ControllerFrame = Message<"holdfast.registry.v1.ControllerFrame"> & 
    * @generated from field: holdfast.registry.v1.AccessResponse access_response = 2;
    */
   accessResponse?: AccessResponse | undefined;
+
+  /**
+   * @generated from field: holdfast.registry.v1.NeededResponse needed_response = 3;
+   */
+  neededResponse?: NeededResponse | undefined;
 };
 
 /**
@@ -181,6 +197,11 @@ export type ControllerFrameJson = {
    * @generated from field: holdfast.registry.v1.AccessResponse access_response = 2;
    */
   accessResponse?: AccessResponseJson;
+
+  /**
+   * @generated from field: holdfast.registry.v1.NeededResponse needed_response = 3;
+   */
+  neededResponse?: NeededResponseJson;
 };
 
 /**
@@ -189,6 +210,96 @@ export type ControllerFrameJson = {
  */
 export const ControllerFrameSchema: GenMessage<ControllerFrame, {jsonType: ControllerFrameJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_registry_v1_registry, 3);
+
+/**
+ * @generated from message holdfast.registry.v1.NeededRequest
+ */
+export type NeededRequest = Message<"holdfast.registry.v1.NeededRequest"> & {
+  /**
+   * Unique in the stream.
+   *
+   * @generated from field: int64 id = 1;
+   */
+  id: bigint;
+
+  /**
+   * Digests of images, such as sha256:...
+   *
+   * @generated from field: repeated string digests = 2;
+   */
+  digests: string[];
+};
+
+/**
+ * @generated from message holdfast.registry.v1.NeededRequest
+ */
+export type NeededRequestJson = {
+  /**
+   * Unique in the stream.
+   *
+   * @generated from field: int64 id = 1;
+   */
+  id?: string;
+
+  /**
+   * Digests of images, such as sha256:...
+   *
+   * @generated from field: repeated string digests = 2;
+   */
+  digests?: string[];
+};
+
+/**
+ * Describes the message holdfast.registry.v1.NeededRequest.
+ * Use `create(NeededRequestSchema)` to create a new message.
+ */
+export const NeededRequestSchema: GenMessage<NeededRequest, {jsonType: NeededRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_registry_v1_registry, 4);
+
+/**
+ * @generated from message holdfast.registry.v1.NeededResponse
+ */
+export type NeededResponse = Message<"holdfast.registry.v1.NeededResponse"> & {
+  /**
+   * Id of the request.
+   *
+   * @generated from field: int64 id = 1;
+   */
+  id: bigint;
+
+  /**
+   * Those of the digests that a deployment of an app has.
+   *
+   * @generated from field: repeated string digests = 2;
+   */
+  digests: string[];
+};
+
+/**
+ * @generated from message holdfast.registry.v1.NeededResponse
+ */
+export type NeededResponseJson = {
+  /**
+   * Id of the request.
+   *
+   * @generated from field: int64 id = 1;
+   */
+  id?: string;
+
+  /**
+   * Those of the digests that a deployment of an app has.
+   *
+   * @generated from field: repeated string digests = 2;
+   */
+  digests?: string[];
+};
+
+/**
+ * Describes the message holdfast.registry.v1.NeededResponse.
+ * Use `create(NeededResponseSchema)` to create a new message.
+ */
+export const NeededResponseSchema: GenMessage<NeededResponse, {jsonType: NeededResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_registry_v1_registry, 5);
 
 /**
  * @generated from message holdfast.registry.v1.AccessResponse
@@ -275,14 +386,15 @@ export type AccessResponseJson = {
  * Use `create(AccessResponseSchema)` to create a new message.
  */
 export const AccessResponseSchema: GenMessage<AccessResponse, {jsonType: AccessResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_registry_v1_registry, 4);
+  messageDesc(file_holdfast_registry_v1_registry, 6);
 
 /**
  * @generated from service holdfast.registry.v1.RegistryFeedService
  */
 export const RegistryFeedService: GenService<{
   /**
-   * The registry sends a question for each caller that asks for a token, and receives the answers in any order.
+   * The registry sends a question for each caller that asks for a token, and for images that it may delete, and receives
+   * the answers in any order.
    *
    * @generated from rpc holdfast.registry.v1.RegistryFeedService.Follow
    */
