@@ -214,6 +214,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: Settings): System {
     quotas: use(quotasPart),
     registryAddress: settings.registryAddress,
     privateAddressOf: attached.privateAddressOf,
+    isIssuer,
   });
   return {
     name: "app",

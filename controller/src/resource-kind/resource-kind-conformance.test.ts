@@ -187,7 +187,7 @@ function appScenario(): Scenario {
     kind: appResources.kind,
     good: [
       { image: "shop:1", auth: "none" },
-      { image: "shop:1", auth: { type: "login_form", username: "admin" } },
+      { image: "shop:1", auth: { type: "login_form", username: "admin" }, domain: "Shop.example." },
       { image_ref: "registry.test/shop:1", port: 80, env: { KEY: "v" }, plan: "tier-2", storage_gb: 3, replicas: 2 },
     ],
     bad: [
@@ -196,6 +196,7 @@ function appScenario(): Scenario {
       { image: "shop:1", port: 0 },
       { image: "shop:1", more: 1 },
       { image: "shop:1", auth: "basic" },
+      { image: "shop:1", domain: "" },
       { image: "shop:1", auth: { type: "login_form", username: "root" } },
     ],
     inPlace: [{ image: "shop:1" }, { image: "shop:2", env: { KEY: "v" }, auth: "login_form" }],
@@ -543,4 +544,31 @@ test("the sign-in in front of an app is turned on and off without a deployment",
   await act(spec("none"));
   expect((await appOf(id))?.spec.hosting?.loginForm).toBeUndefined();
   expect((await kind.observe(id, signal)).actual).not.toHaveProperty("auth");
+});
+
+test("the domain of an app is added, replaced and removed without a deployment, beside the domains of its users", async () => {
+  const { kind, appOf, complete } = appResources;
+  const spec = (domain?: string) => kind.normalize({ image: "shop:1", ...(domain && { domain }) });
+  const id = uuidv7();
+  const resource = { id, name: "named", organizationId, spec: spec("Shop.Example."), owner };
+  await committed((unit) => kind.create(unit, resource, signal));
+  await committed((unit) => complete(unit, id));
+  const before = (await appOf(id))?.spec;
+  expect(before?.domains).toMatchObject([{ name: "shop.example", verifiedAt: null, ofBundle: true }]);
+  expect((await kind.observe(id, signal)).actual).toMatchObject({ domain: "shop.example" });
+  const act = (target: ResourceSpec) => committed(async (unit) => kind.act?.(unit, id, "redeploy_app", target, signal));
+  expect(kind.diff(spec("shop.example"), spec("store.example"))).toMatchObject({ change: "inPlace" });
+  await act(spec("shop.example"));
+  expect((await appOf(id))?.spec.domains).toEqual(before?.domains);
+  await act(spec("store.example"));
+  await act(spec("store.example"));
+  const after = (await appOf(id))?.spec;
+  expect(after?.domains).toMatchObject([{ name: "store.example", ofBundle: true }]);
+  expect(after?.domains[0]?.token).not.toBe(before?.domains[0]?.token);
+  expect(after?.hosting?.deploymentId).toBe(before?.hosting?.deploymentId);
+  await act(spec());
+  expect((await appOf(id))?.spec.domains).toEqual([]);
+  expect((await kind.observe(id, signal)).actual).not.toHaveProperty("domain");
+  for (const domain of ["platform.test", "a.platform.test", "no-domain", "192.0.2.1"])
+    expect(kind.faults(spec(domain))).toMatchObject([{ field: "domain" }]);
 });

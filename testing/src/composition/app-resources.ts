@@ -67,6 +67,8 @@ export function createAppResources({ set, quotas, sealer, clock, newId }: AppRes
       endAttachment: async () => undefined,
       quotas,
       registryAddress: "registry.test",
+      domain: "platform.test",
+      isIssuer: () => false,
       privateAddressOf: ({ metadata }) => ({ host: `${metadata.name}.private.test`, port: 7_000 }),
     }),
     appOf: async (id) => (await apps.getCurrent(id))?.object,

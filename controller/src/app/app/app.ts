@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import { storageQuota } from "#services/service/managed-service.ts";
@@ -62,6 +63,13 @@ export interface DomainSpec {
   readonly checkedAt?: number;
   /** Time of the first check that did not find the record; absent while it is found. */
   readonly missingSince?: number;
+  /** True for the domain that the descriptor of the app's bundle names. */
+  readonly ofBundle?: true;
+}
+
+/** A domain that is not verified yet. */
+export function newDomain(id: string, name: string, now: number): DomainSpec {
+  return { id, name, token: randomBytes(18).toString("base64url"), createdAt: now, verifiedAt: null };
 }
 
 /** Maximum numbers of attachments and domains of an app. */

@@ -1,10 +1,9 @@
-import { randomBytes } from "node:crypto";
 import type { Call, Handlers } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { type AppObject, type DomainSpec, domainsMax, hasVerified } from "./app.ts";
+import { type AppObject, type DomainSpec, domainsMax, hasVerified, newDomain } from "./app.ts";
 import type { AppAccess, ChangeApp } from "./app-access.ts";
 import { type CertificateOfDomain, domainMessage } from "./app-message.ts";
 import { domainNameOf, type LookUpTxt, recordOf } from "./domain-record.ts";
@@ -64,13 +63,7 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
           code: "invalid_value",
           detail: "must be a domain of yours, such as login.shop.example",
         });
-      const domain: DomainSpec = {
-        id: deps.newId(),
-        name,
-        token: randomBytes(18).toString("base64url"),
-        createdAt: clock.now(),
-        verifiedAt: null,
-      };
+      const domain = newDomain(deps.newId(), name, clock.now());
       const response = domainMessage(appId, domain);
       await change(
         appId,

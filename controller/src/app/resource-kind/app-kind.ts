@@ -39,6 +39,7 @@ import {
   normalizedApp,
   portFaults,
 } from "./app-resource-spec.ts";
+import { bundleDomainOf, domainFaults, withBundleDomain } from "./bundle-domain.ts";
 import { quotaOf, requestOf, settingsOf, sizeRequest } from "./app-resource-request.ts";
 import type { AttachResource } from "./bundle-attachments.ts";
 
@@ -56,6 +57,11 @@ export interface AppKindDeps {
   readonly registryAddress: string;
   /** Host and port at which apps of the same bundle reach the app. */
   readonly privateAddressOf: (app: AppObject) => { readonly host: string; readonly port: number };
+  /** The platform's domain; apps cannot have it or a name below it. */
+  readonly domain: string;
+  /** True if the domain is the host of the app's issuer, which keeps it. */
+  readonly isIssuer: (appId: string, domain: string) => boolean;
+  readonly newId: () => string;
   readonly sealer: Sealer;
   readonly clock: Clock;
 }
@@ -84,11 +90,9 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
   }
 
   /** The spec of an app as a descriptor has it, with the settings of one of its deployments. */
-  async function specWith(
-    { metadata, spec }: HostedApp,
-    deploymentId: string,
-    signal: AbortSignal,
-  ): Promise<ResourceSpec> {
+  async function specWith(app: HostedApp, deploymentId: string, signal: AbortSignal): Promise<ResourceSpec> {
+    const { metadata, spec } = app;
+    const domain = bundleDomainOf(app);
     const deployment = deployments.get(deploymentId) ?? (await deployments.getCurrent(deploymentId, signal));
     if (deployment === undefined) return {};
     const { settings } = deployment.object.spec;
@@ -106,6 +110,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
       zone,
       replicas,
       ...(spec.hosting.loginForm && { auth: loginForm }),
+      ...(domain !== undefined && { domain }),
     };
   }
 
@@ -119,6 +124,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
       ...missingImage(spec),
       ...attachmentFaults(spec),
       ...portFaults(spec),
+      ...domainFaults(spec, deps.domain),
       ...chosenSize(sizeRequest(spec as AppResourceSpec), catalog).faults.map(({ field, ...fault }) => ({
         ...fault,
         field,
@@ -179,7 +185,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
       const metadata = { ...newMetadata(id, clock.now(), { name, organizationId }), managedBy: owner };
       const attachments = await attachAll(unit, { metadata }, attached, signal);
       const { app } = added(unit, { metadata, spec: { homeUrl: null, attachments, domains: [] }, status: {} });
-      unit.create(appKind, app);
+      unit.create(appKind, withBundleDomain(app, (spec as AppResourceSpec).domain, deps));
       unit.claimName(appKind, organizationId, name, id);
       await deps.quotas.claim(unit, organizationId, quotaOf(spec));
       return { release() {} };
@@ -188,13 +194,15 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
     async act(unit, id, _action, target, signal) {
       const app = await current(id, signal);
       if (app === undefined) throw new HoldfastError("APP_NOT_FOUND", "The app was deleted.");
-      const desired = await specWith(app.object, app.object.spec.hosting.deploymentId, signal);
+      const before = await specWith(app.object, app.object.spec.hosting.deploymentId, signal);
       const { auth = HostedAppAuth.NONE } = requestOf(target as AppResourceSpec);
       const gated = withLoginForm(app.object, auth, sealer);
-      if (isDeepStrictEqual(settingsOf(desired), settingsOf(target))) {
+      const desired = withBundleDomain(gated, (target as AppResourceSpec).domain, deps);
+      if (isDeepStrictEqual(settingsOf(before), settingsOf(target))) {
         const metadata = nextMetadata(app.object.metadata, clock.now());
         // Otherwise the action was performed before a crash; or only attachments change, which are attached later.
-        if (!isDeepStrictEqual(desired["auth"], target["auth"])) unit.update(appKind, app, { ...gated, metadata });
+        const isChanged = !isDeepStrictEqual([before["auth"], before["domain"]], [target["auth"], target["domain"]]);
+        if (isChanged) unit.update(appKind, app, { ...desired, metadata });
         return;
       }
       const { name: _name, ...fields } = create(CreateAppRequestSchema, requestOf(target as AppResourceSpec));
@@ -208,7 +216,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
         ...(fields.port !== undefined && { port: fields.port }),
         ...(fields.healthCheckPath !== undefined && { healthCheckPath: fields.healthCheckPath }),
       });
-      const { app: after } = await hosting.deployed(unit, gated, request, signal);
+      const { app: after } = await hosting.deployed(unit, desired, request, signal);
       unit.update(appKind, app, after);
     },
 

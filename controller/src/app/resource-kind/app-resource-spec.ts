@@ -21,6 +21,8 @@ export interface AppResourceSpec extends ResourceSpec {
   readonly zone?: string;
   /** Sign-in in front of the app; absent: none. */
   readonly auth?: typeof loginForm;
+  /** Domain of the user, in lower case. */
+  readonly domain?: string;
 }
 
 /** An attached resource: its logical name, or the name with the prefix of the variables. */
@@ -42,6 +44,7 @@ export const deployedMembers = [
   "command",
   "health_check_path",
   "auth",
+  "domain",
   "attachments",
 ] as const;
 
@@ -60,13 +63,20 @@ export const loginForm = { type: "login_form", username: loginUsername } as cons
 
 /** The spec with full names of members, and with defaults. */
 export function normalizedApp(spec: ResourceSpec): ResourceSpec {
-  const { auth, ...rest } = Object.fromEntries(
+  const { auth, domain, ...rest } = Object.fromEntries(
     Object.entries(spec).map(([name, value]) => [shortNames.get(name) ?? name, value]),
   );
   const type = typeof auth === "object" && auth !== null && "type" in auth ? auth.type : auth;
   // The schema refuses other values.
   const normalized = type === loginForm.type ? loginForm : auth;
-  return { ...defaults, ...rest, ...(type !== "none" && normalized !== undefined && { auth: normalized }) };
+  return {
+    ...defaults,
+    ...rest,
+    ...(type !== "none" && normalized !== undefined && { auth: normalized }),
+    ...(domain !== undefined && {
+      domain: typeof domain === "string" ? domain.toLowerCase().replace(/\.$/, "") : domain,
+    }),
+  };
 }
 
 export function attachmentsOf({ attachments = [] }: ResourceSpec): readonly Attachment[] {
@@ -179,6 +189,12 @@ export function appSchema(): Readonly<Record<string, unknown>> {
           },
         ],
         description: "Sign-in in front of the app; login_form generates the password of the user admin. Default: none.",
+      },
+      domain: {
+        type: "string",
+        minLength: 3,
+        maxLength: 254,
+        description: "Domain of yours, which is served once its TXT record proves it: GET /app-services/{id}/domains.",
       },
     },
     // A member may be given under only one of its names.
