@@ -121,6 +121,8 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
   async function deleteAsUser(names: readonly string[]): Promise<void> {
     const { directory: images } = storage;
     if (images === undefined) return;
+    // Before the deletion, which a crash or a request may interrupt.
+    if (names.length > 0 && (await garbage()) === undefined) await writeFile(garbageFile, sweptMark, { mode: 0o600 });
     for (let from = 0; from < names.length; from += deletedAtOnce) {
       const paths = names.slice(from, from + deletedAtOnce).map((name) => join(images, name));
       await runAsUser(["rm", "-rf", "--", ...paths], [images]);
@@ -192,10 +194,7 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
     await prepare();
     await writeFiles();
     const deleted = await imageSweep.run(signal);
-    if (deleted > 0) {
-      log.info("images deleted that nothing needs", { deleted });
-      if ((await garbage()) === undefined) await writeFile(garbageFile, sweptMark, { mode: 0o600 });
-    }
+    if (deleted > 0) log.info("images deleted that nothing needs", { deleted });
     if ((await garbage()) !== undefined) await collectGarbage(signal);
   }
 
