@@ -91,8 +91,9 @@ export type OperationStatus = "pending" | "running" | "completed" | "failed" | "
 
 /**
  * The state of a parameter in the engine. A "rejected" value was rolled back, because the engine does not run with it.
+ * "pending": a node of the service has not applied it yet, and will without a restart.
  */
-export type ParameterStatus = "applied" | "pending_restart" | "rejected";
+export type ParameterStatus = "applied" | "pending_restart" | "rejected" | "pending";
 
 export type PipelineStatus = "deploying" | "running" | "degraded" | "deleting";
 
@@ -579,7 +580,7 @@ export interface Catalog {
       /** "integer", "real", "boolean", "enum", "text", "bytes" or "duration". */
       readonly type: string;
       readonly description: string;
-      /** Default value; null if it depends on the plan. */
+      /** Default value; null if it depends on the plan or on the number of nodes. */
       readonly default: string | null;
       readonly minimum: string | null;
       readonly maximum: string | null;
@@ -1625,9 +1626,13 @@ export interface OrganizationFigures {
 /** A parameter of an engine. Values are strings in the engine's format, such as "8MB". */
 export interface ParameterState {
   readonly value: string;
+  /** Of this service: it can depend on the plan and on the number of nodes. */
   readonly default: string;
   readonly status: ParameterStatus;
+  /** Why a value was rejected. */
   readonly reason: string | null;
+  /** What the value gives up, as a readable sentence, such as the durability of acknowledged writes. */
+  readonly warning: string | null;
 }
 
 /** A pending update of a service. */

@@ -1,4 +1,4 @@
-import type { Configuration } from "@holdfast/sdk/responses.ts";
+import type { Configuration, ParameterState } from "@holdfast/sdk/responses.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { waitIfRequested } from "./operation-wait.ts";
@@ -48,4 +48,7 @@ function show({ output }: Context, { parameters }: Configuration): void {
     Object.entries(parameters).map(([name, state]) => ({ name, ...state })),
     columns,
   );
+  // An installation of an earlier release returns no warnings.
+  for (const [name, { warning }] of Object.entries<Partial<ParameterState>>(parameters))
+    if (warning != null) output.info(`${name}: ${warning}`);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkParameter } from "./check-parameter.ts";
-import { engineCatalog, parametersOf, planParameters } from "./engine-catalog.ts";
+import { computedDefaults, engineCatalog, parametersOf } from "./engine-catalog.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 const valid: [engine: string, name: string, text: string, value: string][] = [
@@ -65,16 +65,15 @@ describe("checkParameter", () => {
 
 describe("the catalog", () => {
   it.each(engineCatalog.flatMap(({ engine, versions }) => versions.map((version) => [engine, version] as const)))(
-    "of %s %s has a canonical default, or one by plan, for each parameter, and none that is the platform's",
+    "of %s %s has a canonical default, or one by size, for each parameter, and none that is the platform's",
     (engine, version) => {
-      for (const memory of [1, 2, 4, 64]) {
-        const plan = planParameters(engine, {
-          vcpu: memory / 2,
-          memoryBytes: memory * 1024 ** 3,
-          storageBytes: 1024 ** 3,
-        });
+      const sizes = [1, 2, 4, 64].flatMap((memory) => [1, 3, 5].map((nodes) => [memory, nodes] as const));
+      for (const [memory, nodes] of sizes) {
+        const plan = { vcpu: memory / 2, memoryBytes: memory * 1024 ** 3, storageBytes: 1024 ** 3 };
+        const computed = computedDefaults(engine, plan, nodes);
         for (const [name, parameter] of parametersOf(engine, version)) {
-          const value = parameter.default ?? plan[name];
+          const value = parameter.default ?? computed[name];
+          expect(parameter.default !== null && Object.hasOwn(computed, name), `${name} has two defaults`).toBe(false);
           expect(value, name).toBeDefined();
           expect(checkParameter(engine, version, name, value ?? ""), name).toMatchObject({ ok: true, value });
         }

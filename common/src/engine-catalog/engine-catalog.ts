@@ -84,6 +84,14 @@ export function parametersOf(engine: string, version: string): ReadonlyMap<strin
   return new Map(available.map((parameter) => [parameter.name, parameter]));
 }
 
+/**
+ * The defaults that a plan or the number of the service's nodes determines, as the engine prints them; none for an
+ * unknown engine.
+ */
+export function computedDefaults(engine: string, plan: PlanSize, nodeCount: number): Readonly<Record<string, string>> {
+  return { ...planParameters(engine, plan), ...engineOf(engine)?.nodeDefaults?.(nodeCount) };
+}
+
 /** The parameters that a plan determines, as the engine prints them; none for an unknown engine. */
 export function planParameters(engine: string, plan: PlanSize): Readonly<Record<string, string>> {
   return engineOf(engine)?.sizing.parameters(plan) ?? {};

@@ -38,6 +38,10 @@ export interface EngineRow {
   readonly sizing: EngineSizing;
   /** Parameters whose value is at most the number of the service's nodes. */
   readonly nodeBoundParameters?: readonly string[];
+  /** Defaults that follow from the number of the service's nodes, as the engine prints them. */
+  nodeDefaults?(nodeCount: number): Readonly<Record<string, string>>;
+  /** What a value of a parameter gives up with this number of nodes, as a sentence; undefined for a usual value. */
+  parameterWarning?(name: string, value: string, nodeCount: number): string | undefined;
   /** Extensions that the default user may create; empty if the engine has none. */
   readonly extensions: readonly string[];
   /** True if the engine has databases that can be listed and created. */
@@ -112,7 +116,7 @@ export interface PlanSize {
 export interface EngineSizing {
   /**
    * Parameters that a plan determines, as the engine prints them. It includes every catalog parameter without a
-   * default.
+   * default, except those of `nodeDefaults`.
    */
   parameters(plan: PlanSize): Readonly<Record<string, string>>;
   /**

@@ -25,7 +25,7 @@ export const kafkaParameters: readonly Parameter[] = [
   row("auto.create.topics.enable",                     "boolean", "true",      fixed({}),                 "Creates a topic when an admin writes to it first"),
   row("num.partitions",                                "integer", "1",         fixed(from(1, 1_000)),     "Partitions of a topic that is created without a number"),
   row("delete.topic.enable",                           "boolean", "true",      fixed({}),                 "Topics can be deleted"),
-  row("min.insync.replicas",                           "integer", "1",         from(1, 5),                "In-sync replicas without which a write with acks=all is refused"),
+  row("min.insync.replicas",                           "integer", null,        from(1, 5),                "In-sync replicas without which a write with acks=all is refused; by default 2 from three nodes on, else 1"),
   row("unclean.leader.election.enable",                "boolean", "false",     {},                        "A replica that lacks acknowledged messages may become the leader"),
   row("compression.type",                              "enum",    "producer",  { values: codecs },        "Compression of stored messages; producer leaves theirs"),
   row("message.max.bytes",                             "bytes",   "1048588",   bytes(1_024, 268_435_456), "Maximum size of a batch of messages"),

@@ -20,6 +20,18 @@ const kafkaSizing = {
   },
 } satisfies EngineSizing;
 
+function parameterWarning(name: string, value: string, nodeCount: number): string | undefined {
+  if (name === "unclean.leader.election.enable" && value === "true")
+    return "A replica that lacks acknowledged records can become the leader, which loses them.";
+  if (name !== "min.insync.replicas" || nodeCount < 3) return undefined;
+  if (value === "1")
+    return "A write with acks=all is acknowledged with only one replica in sync, so the loss of one broker can lose it.";
+  // Topics have three replicas by default.
+  if (Number(value) >= 3)
+    return "Topics with three replicas take no writes with acks=all while one broker is down, and brokers do not restart one by one.";
+  return undefined;
+}
+
 /** Heap of a broker; the other memory is the page cache, from which consumers read. */
 export function kafkaHeapBytes({ memoryBytes }: PlanSize): number {
   return Math.floor(clamp(memoryBytes / 4, 256 * mib, 6 * gib) / mib) * mib;
@@ -44,6 +56,8 @@ export const kafka: EngineRow = {
   managedParameters: kafkaManaged,
   sizing: kafkaSizing,
   nodeBoundParameters: ["min.insync.replicas"],
+  nodeDefaults: (nodeCount) => ({ "min.insync.replicas": nodeCount >= 3 ? "2" : "1" }),
+  parameterWarning,
   privateListener: { port: kafkaPrivatePort },
   extensions: [],
   hasDatabases: false,

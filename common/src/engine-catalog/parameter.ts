@@ -3,7 +3,7 @@ export interface Parameter {
   readonly name: string;
   readonly type: ParameterType;
   readonly description: string;
-  /** The platform's default; null if the plan determines it. */
+  /** The platform's default; null if the plan or the number of nodes determines it. */
   readonly default: string | null;
   readonly minimum: number | null;
   readonly maximum: number | null;

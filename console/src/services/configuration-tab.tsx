@@ -96,6 +96,7 @@ export function ConfigurationTab({ service, reload }: TabProps) {
               <>
                 <Badge tone={toneOf(each.status)}>{labelOf(each.status)}</Badge>
                 {each.reason !== null && <p class="small quiet">{each.reason}</p>}
+                {each.warning !== null && <p class="small quiet">{each.warning}</p>}
               </>
             ),
           ],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Choice, namesForRestart, parametersOf } from "./configuration-view.ts";
 
-const state = { reason: null, status: "applied" } as const;
+const state = { reason: null, warning: null, status: "applied" } as const;
 const configuration = {
   operation: null,
   parameters: {

@@ -1,10 +1,10 @@
 import { checkParameter } from "@holdfast/common/engine-catalog/check-parameter.ts";
 import {
+  computedDefaults,
   type EngineFacts,
   engineCatalog,
   familyOf,
   parametersOf,
-  planParameters,
   type ServiceFamily,
 } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { EngineBackups, EnginePooler, PlanSize } from "@holdfast/common/engine-catalog/engine-row.ts";
@@ -30,10 +30,12 @@ export interface EngineOffer {
   readonly pooler?: EnginePooler;
   /** Checks a value: returns it in canonical format, or the reason of its refusal. */
   checkParameter(version: string, name: string, text: string): ParameterVerdict;
-  /** Every parameter of a version with its default; null where the plan decides. */
+  /** Every parameter of a version with its default; null where the plan or the number of nodes decides. */
   parameters(version: string): readonly OfferedParameter[];
-  /** Values that are derived from the plan. */
-  planDefaults(plan: PlanSize): Readonly<Record<string, string>>;
+  /** Defaults that are derived from the plan and the number of nodes. */
+  computedDefaults(plan: PlanSize, nodeCount: number): Readonly<Record<string, string>>;
+  /** What a value gives up with this number of nodes, as a sentence; undefined for a usual value. */
+  parameterWarning(name: string, value: string, nodeCount: number): string | undefined;
   /** The named parameters (`names`) that exceed the plan, given all parameters of the instance. */
   planExcesses(
     version: string,
@@ -88,7 +90,8 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
     ...(facts.pooler && { pooler: facts.pooler }),
     checkParameter: (version, name, text) => checkParameter(engine, version, name, text),
     parameters: (version) => [...parametersOf(engine, version).values()].map(offered),
-    planDefaults: (plan) => planParameters(engine, plan),
+    computedDefaults: (plan, nodeCount) => computedDefaults(engine, plan, nodeCount),
+    parameterWarning: (name, value, nodeCount) => facts.parameterWarning?.(name, value, nodeCount),
     planExcesses: (version, plan, parameters, names) => planExcesses(engine, version, plan, parameters, names),
   };
 }

@@ -6,8 +6,10 @@ import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { effectiveParameters } from "../effective-parameters.ts";
 import { readPartitions } from "./cluster-view.ts";
 import { createKafkaDriver } from "./driver.ts";
+import { isSame } from "./parameters.ts";
 import { createTopics, fetch, produce } from "./protocol/apis.ts";
 import { requireSuccess } from "./protocol/protocol-error.ts";
 import { singleRecord } from "./protocol/record-batch.ts";
@@ -238,9 +240,12 @@ describe.skipIf(skip !== undefined)("members of a cluster of kafka", { timeout: 
     const { instance, signal } = machineOf(1);
     const { partitions: all } = await withSession(instance, signal, readPartitions);
     expect(all.map(({ replicas }) => replicas.length).filter((count) => count !== 3)).toEqual([]);
-    expect((await machineOf(2).driver.observe(machineOf(2).instance, signal)).effectiveParameters).toMatchObject({
-      "min.insync.replicas": "2",
-    });
+    for (const { driver, instance: own } of machines.values()) {
+      const { effectiveParameters: found } = await driver.observe(own, signal);
+      const shown = effectiveParameters(own);
+      expect(shown.get("min.insync.replicas")).toBe("2");
+      expect([...shown].filter(([name, value]) => !isSame(found[name] ?? "", value))).toEqual([]);
+    }
     for (const machine of machines.values()) {
       const listed = await machine.driver.users?.list(machine.instance, machine.signal);
       expect(listed?.map(({ username }) => username)).toEqual(["app_user"]);

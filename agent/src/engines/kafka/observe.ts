@@ -1,7 +1,7 @@
 import { statfs } from "node:fs/promises";
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { kafkaClients } from "@holdfast/common/engine-catalog/kafka.ts";
-import { planOf } from "../effective-parameters.ts";
+import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
 import { healthy, notLive, notObserved, observeWithFront } from "../front/observe-with-front.ts";
@@ -9,7 +9,7 @@ import { readPartitions, readQuorum } from "./cluster-view.ts";
 import { countClients, frontsOf } from "./front.ts";
 import { probe } from "./heartbeat.ts";
 import { kafkaVersion } from "./layout.ts";
-import { brokerParameters, runningParameters } from "./parameters.ts";
+import { runningParameters } from "./parameters.ts";
 import { describeLogDirs } from "./protocol/apis.ts";
 import type { Connection } from "./protocol/connection.ts";
 import { errorCodes, isTransient, KafkaRefusal, requireSuccess } from "./protocol/protocol-error.ts";
@@ -61,7 +61,7 @@ async function readBroker(instance: Instance, session: Connection): Promise<Engi
     readDataBytes(session),
   ]);
   const catalog = parametersOf(instance.spec.engine, instance.spec.version);
-  const pendingRestart = [...brokerParameters(instance)]
+  const pendingRestart = [...effectiveParameters(instance)]
     .filter(([name, value]) => catalog.get(name)?.needsRestart === true && running.get(name) !== value)
     .map(([name]) => name);
   return {

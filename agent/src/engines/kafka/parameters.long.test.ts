@@ -6,7 +6,7 @@ import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engin
 import { kafkaClient, kafkaVerifier } from "@holdfast/testing/engines/kafka-clients.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { planOf } from "../effective-parameters.ts";
+import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import { createKafkaDriver } from "./driver.ts";
 import { isSame, runningParameters } from "./parameters.ts";
 import { offsetCommit } from "./protocol/apis.ts";
@@ -83,6 +83,13 @@ describe.skipIf(skip !== undefined)("parameters of kafka at their limits", { tim
     await machine.writeConfig();
     await machine.driver.reload(machine.instance, machine.signal);
   }
+
+  it("are in effect as they are shown, each by default", async () => {
+    const [shown, found] = [effectiveParameters(machine.instance), await running()];
+    expect([...shown.keys()].toSorted()).toEqual(kafka.parameters.map(({ name }) => name).toSorted());
+    const others = [...shown].filter(([name, value]) => !isSame(found.get(name) ?? "", value));
+    expect(others.map(([name, value]) => `${name}: ${value} is shown, ${found.get(name)} is in effect`)).toEqual([]);
+  });
 
   it("leave a running broker healthy and changeable, one by one", async () => {
     const faults: string[] = [];

@@ -4,7 +4,6 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineRefused } from "../engine-errors.ts";
-import { membersOf } from "../members.ts";
 import { ownNumber } from "./layout.ts";
 import { type Connection, isDisconnection } from "./protocol/connection.ts";
 import { errorCodes, KafkaRefusal } from "./protocol/protocol-error.ts";
@@ -32,21 +31,15 @@ const threads: ReadonlySet<string> = new Set([
   "num.replica.fetchers",
 ]);
 
-/** Parameters of the broker. By default, writes with acks=all need two replicas once the service has three members. */
-export function brokerParameters(instance: Pick<Instance, "spec">): Map<string, string> {
-  const parameters = effectiveParameters(instance);
-  if (defaultMinInSyncIsTwo(instance)) parameters.set(minInSync, "2");
-  return parameters;
-}
-
-/** True if min.insync.replicas is 2 by default: at least three members, and no value set by the user. */
-export function defaultMinInSyncIsTwo({ spec }: Pick<Instance, "spec">): boolean {
-  return lookUp(spec.parameters, minInSync) === undefined && membersOf(spec).length >= 3;
+/** True if writes with acks=all need two replicas by default, and the user set no value. */
+export function defaultMinInSyncIsTwo(instance: Pick<Instance, "spec">): boolean {
+  const isDefault = lookUp(instance.spec.parameters, minInSync) === undefined;
+  return isDefault && effectiveParameters(instance).get(minInSync) === "2";
 }
 
 /** Values of the catalog's parameters that the broker runs with. */
 export async function runningParameters(instance: Instance, session: Connection): Promise<Map<string, string>> {
-  const found = await describeSettings(session, brokerOf(instance), [...brokerParameters(instance).keys()]);
+  const found = await describeSettings(session, brokerOf(instance), [...effectiveParameters(instance).keys()]);
   return new Map([...found].map(([name, { value }]) => [name, value]));
 }
 
@@ -100,7 +93,7 @@ export async function applyParameters(instance: Instance, signal: AbortSignal): 
 async function approachParameters(instance: Instance, session: Connection): Promise<boolean> {
   const catalog = parametersOf(instance.spec.engine, instance.spec.version);
   const desired = new Map(
-    [...brokerParameters(instance)].filter(([name]) => catalog.get(name)?.needsRestart === false),
+    [...effectiveParameters(instance)].filter(([name]) => catalog.get(name)?.needsRestart === false),
   );
   const stored = await describeSettings(session, brokerOf(instance), null);
   if (defaultMinInSyncIsTwo(instance) && stored.get(minInSync)?.value === "1") desired.delete(minInSync);

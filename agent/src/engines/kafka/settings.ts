@@ -1,9 +1,9 @@
 import { kafkaManagedSettings } from "@holdfast/common/engine-catalog/kafka-parameters.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { membersOf, ownMember } from "../members.ts";
 import { membersAuthority, partyFile, principalOf, trustedClients } from "./certificates.ts";
 import { logDirectory, ownNumber, portsOf } from "./layout.ts";
-import { brokerParameters } from "./parameters.ts";
 
 type Settings = [name: string, value: string][];
 
@@ -138,6 +138,6 @@ export function brokerSettings(instance: Instance): Settings {
     ["transaction.state.log.min.isr", members >= 3 ? "2" : "1"],
     ["default.replication.factor", factor],
     ...Object.entries(kafkaManagedSettings),
-    ...brokerParameters(instance),
+    ...effectiveParameters(instance),
   ];
 }

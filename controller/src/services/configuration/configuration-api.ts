@@ -46,6 +46,7 @@ export interface ConfigurationApiDeps {
 // biome-ignore format: a table, aligned so that it reads as one
 const statuses: Record<ParameterStatusName, ParameterStatus> = {
   applied:         ParameterStatus.APPLIED,
+  pending:         ParameterStatus.PENDING,
   pending_restart: ParameterStatus.PENDING_RESTART,
   rejected:        ParameterStatus.REJECTED,
 };
@@ -72,12 +73,25 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
 
   /** `operation`: the configure operation in progress, if any. */
   function message(service: ManagedServiceObject, operation?: OperationObject): Configuration {
-    const instance = primaryOn(service);
-    const views = parameterViews({ spec: service.spec, engine: engineOf(service), catalog: deps.catalog, instance });
-    const parameters = Object.entries(views).map(([name, { value, default: defaultValue, status, reason }]) => [
-      name,
-      { value, default: defaultValue, status: statuses[status], ...(reason === undefined ? {} : { reason }) },
-    ]);
+    const views = parameterViews({
+      spec: service.spec,
+      engine: engineOf(service),
+      catalog: deps.catalog,
+      primary: primaryOn(service),
+      instances: service.spec.nodes.flatMap(({ id }) => deps.fleet.observation(id)?.instance ?? []),
+    });
+    const parameters = Object.entries(views).map(
+      ([name, { value, default: defaultValue, status, reason, warning }]) => [
+        name,
+        {
+          value,
+          default: defaultValue,
+          status: statuses[status],
+          ...(reason !== undefined && { reason }),
+          ...(warning !== undefined && { warning }),
+        },
+      ],
+    );
     return create(ConfigurationSchema, {
       parameters: Object.fromEntries(parameters),
       ...(operation === undefined || isFinished(operation) ? {} : { operation: operationMessage(operation) }),

@@ -1,6 +1,7 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import { withinLimits } from "@holdfast/common/engine-catalog/parameter.ts";
 import type { Value } from "@bufbuild/protobuf/wkt";
+import { engineOf, topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planSizeOf } from "#catalog/catalog.ts";
@@ -10,13 +11,14 @@ import type { ManagedServiceSpec } from "../service/managed-service.ts";
 import { nodeBoundFaults } from "./node-bounds.ts";
 import { replicaMinimums, capacityFaults } from "./replica-minimums.ts";
 
-export type ParameterStatusName = "applied" | "pending_restart" | "rejected";
+export type ParameterStatusName = "applied" | "pending" | "pending_restart" | "rejected";
 
 export interface ParameterView {
   readonly value: string;
   readonly default: string;
   readonly status: ParameterStatusName;
   readonly reason: string | undefined;
+  readonly warning: string | undefined;
 }
 
 export interface ChangeContext {
@@ -54,33 +56,61 @@ export function changedParameters(
   return { parameters, faults: [...faults, ...checked.faults, ...excesses, ...bounds] };
 }
 
-/** Every parameter with its value, default and status. */
+/**
+ * Every parameter with its value, default and status. `primary`: the last observation of the primary's engine, or of one
+ * of the peers. `instances`: the last observations of all nodes.
+ */
 export function parameterViews(args: {
   spec: ManagedServiceSpec;
   engine: EngineOffer;
   catalog: CatalogData;
-  instance: InstanceObservation | undefined;
+  primary: InstanceObservation | undefined;
+  instances: readonly InstanceObservation[];
 }): Record<string, ParameterView> {
-  const { spec, engine, catalog, instance } = args;
+  const { spec, engine, catalog, primary, instances } = args;
   const plan = planSizeOf(catalog, spec.planName, spec.storageSizeGb);
-  const byPlan = plan === undefined ? {} : engine.planDefaults(plan);
+  const computed = plan === undefined ? {} : engine.computedDefaults(plan, spec.nodes.length);
+  const isLate = ({ generation }: InstanceObservation) => Number(generation) < spec.instanceGeneration;
+  // Parameters that were not delivered yet take effect at the engine's next start.
+  const isUndelivered = spec.power === "off" || primary === undefined || isLate(primary);
+  const restarting = topologyOf(spec.databaseType) === "peers" ? instances : [primary];
+  const byNodes = new Set(Object.keys(engineOf(spec.databaseType)?.nodeDefaults?.(spec.nodes.length) ?? {}));
   const views: Record<string, ParameterView> = {};
   for (const parameter of engine.parameters(spec.version)) {
-    const { name } = parameter;
-    const defaultValue = lookUp(byPlan, name) ?? parameter.default ?? "";
-    const rejected = lookUp(instance?.rejectedParameters ?? {}, name);
-    // Parameters that were not delivered yet take effect at the engine's next start.
-    const isPending =
-      spec.power === "off" || instance === undefined || Number(instance.generation) < spec.instanceGeneration;
+    const { name, needsRestart } = parameter;
+    const chosen = lookUp(spec.parameters, name);
+    const defaultValue = lookUp(computed, name) ?? parameter.default ?? "";
+    const value = withinLimits(parameter, chosen ?? defaultValue);
+    const rejected = lookUp(primary?.rejectedParameters ?? {}, name);
     const awaitsRestart =
-      instance?.pendingRestart.includes(name) === true ||
-      (isPending && parameter.needsRestart && Object.hasOwn(spec.parameters, name));
+      restarting.some((instance) => instance?.pendingRestart.includes(name) === true) ||
+      (isUndelivered && needsRestart && chosen !== undefined);
+    // A default by the number of nodes follows the nodes once they are complete.
+    const mayDiffer = (instance: InstanceObservation) =>
+      isLate(instance) || (chosen === undefined && byNodes.has(name));
+    const isAwaited =
+      spec.power === "on" &&
+      !needsRestart &&
+      instances.some((each) => mayDiffer(each) && !hasValue(lookUp(each.effectiveParameters, name), value));
     views[name] = {
-      value: withinLimits(parameter, lookUp(spec.parameters, name) ?? defaultValue),
+      value,
       default: defaultValue,
-      status: rejected !== undefined ? "rejected" : awaitsRestart ? "pending_restart" : "applied",
+      status: statusOf({ isRejected: rejected !== undefined, awaitsRestart, isAwaited }),
       reason: rejected,
+      warning: engine.parameterWarning(name, value, spec.nodes.length),
     };
   }
   return views;
+}
+
+function statusOf(found: { isRejected: boolean; awaitsRestart: boolean; isAwaited: boolean }): ParameterStatusName {
+  if (found.isRejected) return "rejected";
+  if (found.awaitsRestart) return "pending_restart";
+  return found.isAwaited ? "pending" : "applied";
+}
+
+/** True if an engine that reports this value runs with it. Some print numbers otherwise: 0 as 0.0. */
+function hasValue(reported: string | undefined, value: string): boolean {
+  if (reported === undefined || reported === value) return true;
+  return reported !== "" && value !== "" && Number(reported) === Number(value);
 }

@@ -533,7 +533,7 @@ export type EngineParameter = Message<"holdfast.v1.EngineParameter"> & {
   description: string;
 
   /**
-   * Default value; null if it depends on the plan.
+   * Default value; null if it depends on the plan or on the number of nodes.
    *
    * @generated from field: optional string default = 4;
    */
@@ -594,7 +594,7 @@ export type EngineParameterJson = {
   description?: string;
 
   /**
-   * Default value; null if it depends on the plan.
+   * Default value; null if it depends on the plan or on the number of nodes.
    *
    * @generated from field: optional string default = 4;
    */

@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/configuration.proto.
  */
 export const file_holdfast_v1_configuration: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC92MS9jb25maWd1cmF0aW9uLnByb3RvEgtob2xkZmFzdC52MSLIAgoNQ29uZmlndXJhdGlvbhKTAQoKcGFyYW1ldGVycxgBIAMoCzIqLmhvbGRmYXN0LnYxLkNvbmZpZ3VyYXRpb24uUGFyYW1ldGVyc0VudHJ5QlOyuxhPKk17IndvcmtfbWVtIjp7InZhbHVlIjoiOE1CIiwiZGVmYXVsdCI6IjRNQiIsInN0YXR1cyI6ImFwcGxpZWQiLCJyZWFzb24iOm51bGx9fRIuCglvcGVyYXRpb24YAiABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBARpOCg9QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEioKBXZhbHVlGAIgASgLMhsuaG9sZGZhc3QudjEuUGFyYW1ldGVyU3RhdGU6AjgBOhO6uxgPCg1Db25maWd1cmF0aW9uQgwKCl9vcGVyYXRpb24ilAEKDlBhcmFtZXRlclN0YXRlEg0KBXZhbHVlGAEgASgJEg8KB2RlZmF1bHQYAiABKAkSLAoGc3RhdHVzGAMgASgOMhwuaG9sZGZhc3QudjEuUGFyYW1ldGVyU3RhdHVzEhMKBnJlYXNvbhgEIAEoCUgAiAEBOhS6uxgQCg5QYXJhbWV0ZXJTdGF0ZUIJCgdfcmVhc29uIjYKF0dldENvbmZpZ3VyYXRpb25SZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEAi+wEKGlVwZGF0ZUNvbmZpZ3VyYXRpb25SZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASdQoKcGFyYW1ldGVycxgCIAMoCzI3LmhvbGRmYXN0LnYxLlVwZGF0ZUNvbmZpZ3VyYXRpb25SZXF1ZXN0LlBhcmFtZXRlcnNFbnRyeUIoukgQmgENCAEQyAEiBnIEEAEYP7K7GBE6D1BhcmFtZXRlckNoYW5nZRpJCg9QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlOgI4ASrgAQoPUGFyYW1ldGVyU3RhdHVzEiAKHFBBUkFNRVRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIqChhQQVJBTUVURVJfU1RBVFVTX0FQUExJRUQQARoMsj4JCgdhcHBsaWVkEjoKIFBBUkFNRVRFUl9TVEFUVVNfUEVORElOR19SRVNUQVJUEAIaFLI+EQoPcGVuZGluZ19yZXN0YXJ0EiwKGVBBUkFNRVRFUl9TVEFUVVNfUkVKRUNURUQQAxoNsj4KCghyZWplY3RlZBoVwrsYEQoPUGFyYW1ldGVyU3RhdHVzMs8EChRDb25maWd1cmF0aW9uU2VydmljZRKzAQoQR2V0Q29uZmlndXJhdGlvbhIkLmhvbGRmYXN0LnYxLkdldENvbmZpZ3VyYXRpb25SZXF1ZXN0GhouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbiJdqrsYJRINc2VydmljZXM6cmVhZDgBWhJDb25maWd1cmF0aW9ucy5nZXSC0+STAi4SLC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9jb25maWd1cmF0aW9uEsUCChNVcGRhdGVDb25maWd1cmF0aW9uEicuaG9sZGZhc3QudjEuVXBkYXRlQ29uZmlndXJhdGlvblJlcXVlc3QaGi5ob2xkZmFzdC52MS5Db25maWd1cmF0aW9uIugBqrsYrAESDnNlcnZpY2VzOndyaXRlGICACConChBvcGVyYXRpb24uc3RhdHVzEgdwZW5kaW5nEgdydW5uaW5nGMoBMhovb3BlcmF0aW9ucy97b3BlcmF0aW9uLmlkfVoVQ29uZmlndXJhdGlvbnMudXBkYXRlYjp7InBhcmFtZXRlcnMiOnsid29ya19tZW0iOiI4TUIiLCJzdGF0ZW1lbnRfdGltZW91dCI6bnVsbH19gtPkkwIxOgEqMiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vY29uZmlndXJhdGlvbho5yrsYNQozCg5Db25maWd1cmF0aW9ucxIhUGFyYW1ldGVycyBvZiBhIHNlcnZpY2UncyBlbmdpbmUuYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_struct, file_holdfast_v1_operation, file_holdfast_v1_options]);
+  fileDesc("Ch9ob2xkZmFzdC92MS9jb25maWd1cmF0aW9uLnByb3RvEgtob2xkZmFzdC52MSLIAgoNQ29uZmlndXJhdGlvbhKTAQoKcGFyYW1ldGVycxgBIAMoCzIqLmhvbGRmYXN0LnYxLkNvbmZpZ3VyYXRpb24uUGFyYW1ldGVyc0VudHJ5QlOyuxhPKk17IndvcmtfbWVtIjp7InZhbHVlIjoiOE1CIiwiZGVmYXVsdCI6IjRNQiIsInN0YXR1cyI6ImFwcGxpZWQiLCJyZWFzb24iOm51bGx9fRIuCglvcGVyYXRpb24YAiABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBARpOCg9QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEioKBXZhbHVlGAIgASgLMhsuaG9sZGZhc3QudjEuUGFyYW1ldGVyU3RhdGU6AjgBOhO6uxgPCg1Db25maWd1cmF0aW9uQgwKCl9vcGVyYXRpb24itgEKDlBhcmFtZXRlclN0YXRlEg0KBXZhbHVlGAEgASgJEg8KB2RlZmF1bHQYAiABKAkSLAoGc3RhdHVzGAMgASgOMhwuaG9sZGZhc3QudjEuUGFyYW1ldGVyU3RhdHVzEhMKBnJlYXNvbhgEIAEoCUgAiAEBEhQKB3dhcm5pbmcYBSABKAlIAYgBAToUursYEAoOUGFyYW1ldGVyU3RhdGVCCQoHX3JlYXNvbkIKCghfd2FybmluZyI2ChdHZXRDb25maWd1cmF0aW9uUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAIvsBChpVcGRhdGVDb25maWd1cmF0aW9uUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEnUKCnBhcmFtZXRlcnMYAiADKAsyNy5ob2xkZmFzdC52MS5VcGRhdGVDb25maWd1cmF0aW9uUmVxdWVzdC5QYXJhbWV0ZXJzRW50cnlCKLpIEJoBDQgBEMgBIgZyBBABGD+yuxgROg9QYXJhbWV0ZXJDaGFuZ2UaSQoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRIlCgV2YWx1ZRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZToCOAEqjAIKD1BhcmFtZXRlclN0YXR1cxIgChxQQVJBTUVURVJfU1RBVFVTX1VOU1BFQ0lGSUVEEAASKgoYUEFSQU1FVEVSX1NUQVRVU19BUFBMSUVEEAEaDLI+CQoHYXBwbGllZBI6CiBQQVJBTUVURVJfU1RBVFVTX1BFTkRJTkdfUkVTVEFSVBACGhSyPhEKD3BlbmRpbmdfcmVzdGFydBIsChlQQVJBTUVURVJfU1RBVFVTX1JFSkVDVEVEEAMaDbI+CgoIcmVqZWN0ZWQSKgoYUEFSQU1FVEVSX1NUQVRVU19QRU5ESU5HEAQaDLI+CQoHcGVuZGluZxoVwrsYEQoPUGFyYW1ldGVyU3RhdHVzMs8EChRDb25maWd1cmF0aW9uU2VydmljZRKzAQoQR2V0Q29uZmlndXJhdGlvbhIkLmhvbGRmYXN0LnYxLkdldENvbmZpZ3VyYXRpb25SZXF1ZXN0GhouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbiJdqrsYJRINc2VydmljZXM6cmVhZDgBWhJDb25maWd1cmF0aW9ucy5nZXSC0+STAi4SLC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9jb25maWd1cmF0aW9uEsUCChNVcGRhdGVDb25maWd1cmF0aW9uEicuaG9sZGZhc3QudjEuVXBkYXRlQ29uZmlndXJhdGlvblJlcXVlc3QaGi5ob2xkZmFzdC52MS5Db25maWd1cmF0aW9uIugBqrsYrAESDnNlcnZpY2VzOndyaXRlGICACConChBvcGVyYXRpb24uc3RhdHVzEgdwZW5kaW5nEgdydW5uaW5nGMoBMhovb3BlcmF0aW9ucy97b3BlcmF0aW9uLmlkfVoVQ29uZmlndXJhdGlvbnMudXBkYXRlYjp7InBhcmFtZXRlcnMiOnsid29ya19tZW0iOiI4TUIiLCJzdGF0ZW1lbnRfdGltZW91dCI6bnVsbH19gtPkkwIxOgEqMiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vY29uZmlndXJhdGlvbho5yrsYNQozCg5Db25maWd1cmF0aW9ucxIhUGFyYW1ldGVycyBvZiBhIHNlcnZpY2UncyBlbmdpbmUuYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_struct, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
  * All parameters of a service, by name.
@@ -79,6 +79,8 @@ export type ParameterState = Message<"holdfast.v1.ParameterState"> & {
   value: string;
 
   /**
+   * Of this service: it can depend on the plan and on the number of nodes.
+   *
    * @generated from field: string default = 2;
    */
   default: string;
@@ -89,9 +91,18 @@ export type ParameterState = Message<"holdfast.v1.ParameterState"> & {
   status: ParameterStatus;
 
   /**
+   * Why a value was rejected.
+   *
    * @generated from field: optional string reason = 4;
    */
   reason?: string | undefined;
+
+  /**
+   * What the value gives up, as a readable sentence, such as the durability of acknowledged writes.
+   *
+   * @generated from field: optional string warning = 5;
+   */
+  warning?: string | undefined;
 };
 
 /**
@@ -106,6 +117,8 @@ export type ParameterStateJson = {
   value?: string;
 
   /**
+   * Of this service: it can depend on the plan and on the number of nodes.
+   *
    * @generated from field: string default = 2;
    */
   default?: string;
@@ -116,9 +129,18 @@ export type ParameterStateJson = {
   status?: ParameterStatusJson;
 
   /**
+   * Why a value was rejected.
+   *
    * @generated from field: optional string reason = 4;
    */
   reason?: string;
+
+  /**
+   * What the value gives up, as a readable sentence, such as the durability of acknowledged writes.
+   *
+   * @generated from field: optional string warning = 5;
+   */
+  warning?: string;
 };
 
 /**
@@ -198,6 +220,7 @@ export const UpdateConfigurationRequestSchema: GenMessage<UpdateConfigurationReq
 
 /**
  * The state of a parameter in the engine. A "rejected" value was rolled back, because the engine does not run with it.
+ * "pending": a node of the service has not applied it yet, and will without a restart.
  *
  * @generated from enum holdfast.v1.ParameterStatus
  */
@@ -223,10 +246,18 @@ export const ParameterStatus = {
    * @generated from enum value: PARAMETER_STATUS_REJECTED = 3;
    */
   REJECTED: 3,
+
+  /**
+   * A node of the service has not applied it yet.
+   *
+   * @generated from enum value: PARAMETER_STATUS_PENDING = 4;
+   */
+  PENDING: 4,
 } as const;
 
 /**
  * The state of a parameter in the engine. A "rejected" value was rolled back, because the engine does not run with it.
+ * "pending": a node of the service has not applied it yet, and will without a restart.
  *
  * @generated from enum holdfast.v1.ParameterStatus
  */
@@ -234,10 +265,11 @@ export type ParameterStatus = (typeof ParameterStatus)[keyof typeof ParameterSta
 
 /**
  * The state of a parameter in the engine. A "rejected" value was rolled back, because the engine does not run with it.
+ * "pending": a node of the service has not applied it yet, and will without a restart.
  *
  * @generated from enum holdfast.v1.ParameterStatus
  */
-export type ParameterStatusJson = "PARAMETER_STATUS_UNSPECIFIED" | "applied" | "pending_restart" | "rejected";
+export type ParameterStatusJson = "PARAMETER_STATUS_UNSPECIFIED" | "applied" | "pending_restart" | "rejected" | "pending";
 
 /**
  * Describes the enum holdfast.v1.ParameterStatus.
