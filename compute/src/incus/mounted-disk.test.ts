@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, open as openFile, readFile, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -40,6 +40,27 @@ describe.skipIf(skip !== undefined)(
       await guard.end();
     });
     const mark = () => join(dataSource(paths), "mark");
+
+    it("is as full as its files that grow are long", async () => {
+      const [mib, lengthMib] = [1024 ** 2, 24];
+      const usedBytes = async () => {
+        const { blocks, bfree, bsize } = await statfs(paths.dataDirectory);
+        return (blocks - bfree) * bsize;
+      };
+      const before = await usedBytes();
+      const names = ["a", "b", "c", "d"];
+      const files = await Promise.all(names.map((name) => openFile(join(dataSource(paths), name), "a")));
+      try {
+        for (let written = 0; written < lengthMib; written += 1)
+          for (const file of files) {
+            await file.write(Buffer.alloc(mib, "x"));
+            await file.datasync();
+          }
+        expect(await usedBytes()).toBeLessThan(before + (names.length * lengthMib + 4) * mib);
+      } finally {
+        for (const file of files) await file.close();
+      }
+    });
 
     it("is unmounted in all mount namespaces of the host during the work", async () => {
       const views = await Promise.all([startMountNamespace(), startMountNamespace()]);

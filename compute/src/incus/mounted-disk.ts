@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { ComputeFailure } from "../compute-failure.ts";
+import { diskMountOptions } from "../local/data-disk.ts";
 import { loopsOf, refreshLoops } from "../local/loop-device.ts";
 import type { MachinePaths } from "../local/machine-paths.ts";
 import { isMounted } from "../local/mount-info.ts";
@@ -12,7 +13,7 @@ import { dataSource, instanceUsers } from "./instance-config.ts";
 export async function mountDisk(paths: MachinePaths): Promise<void> {
   await mkdir(paths.dataDirectory, { recursive: true, mode: 0o700 });
   if (!(await isMounted(paths.dataDirectory))) {
-    const options = "loop,noatime,nosuid,nodev";
+    const options = `loop,${diskMountOptions}`;
     await attempt("mounted", "mount", ["-t", "xfs", "-o", options, paths.diskFile, paths.dataDirectory], loopsInUse);
   }
   try {

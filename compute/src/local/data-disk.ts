@@ -74,6 +74,12 @@ export async function removeAllDisks(directory: string): Promise<void> {
   }
 }
 
+/**
+ * Options of a mount of a data disk. By default, XFS allocates space beyond the end of each file that grows, up to as
+ * much as its size, so that a disk of large files would seem full at two thirds.
+ */
+export const diskMountOptions = "noatime,nosuid,nodev,allocsize=256k";
+
 /** Options of mkfs.xfs: the smallest log, because a larger one takes space from the user. */
 const xfsOptions = ["-q", "-l", "size=64m"];
 

@@ -6,6 +6,7 @@ import { ComputeFailure, startFailureSentence } from "../compute-failure.ts";
 import type { Isolation } from "../local/host-abilities.ts";
 import { readIfExists } from "../local/atomic-file.ts";
 import type { MachineGroups } from "../local/control-groups.ts";
+import { diskMountOptions } from "../local/data-disk.ts";
 import { agentUidOf } from "../local/machine-number.ts";
 import { machineDataDirectory, type MachinePaths } from "../local/machine-paths.ts";
 import { machineCodeDirectory, type MachineRuntime } from "../local/machine-runtime.ts";
@@ -187,7 +188,7 @@ function mountTable(root: MachineRoot): string {
   const readOnly = "bind,ro,nosuid,nodev";
   const disk: Row =
     root.disk === "loop"
-      ? [paths.diskFile, machineDataDirectory, "xfs", "loop,noatime,nosuid,nodev"]
+      ? [paths.diskFile, machineDataDirectory, "xfs", `loop,${diskMountOptions}`]
       : [paths.dataDirectory, machineDataDirectory, "none", "bind"];
   const rows: Row[] = [
     [`${root.image}/usr`, "/usr", "none", readOnly],

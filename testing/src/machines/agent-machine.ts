@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { createDisk } from "@holdfast/compute/local/data-disk.ts";
+import { createDisk, diskMountOptions } from "@holdfast/compute/local/data-disk.ts";
 import { detectGroups, limitMachine, removeGroups } from "@holdfast/compute/local/control-groups.ts";
 import type { Program } from "@holdfast/image/catalog.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
@@ -158,7 +158,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
       ...(diskBytes === undefined
         ? []
         : options.diskIsDevice
-          ? [`mount -t xfs -o loop,noatime ${diskFile} ${data}`]
+          ? [`mount -t xfs -o loop,${diskMountOptions} ${diskFile} ${data}`]
           : [`mount -t tmpfs -o size=${diskBytes},uid=${uid},gid=${uid},mode=0700 d ${data}`]),
       // The machine's users can reach node, wherever it is installed.
       `touch ${directory}/node`,
