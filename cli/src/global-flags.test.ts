@@ -82,3 +82,15 @@ describe("a global flag", () => {
     await expect(parse([...verb, "--version", "16"])).rejects.toThrow(/unknown option '--version'/);
   });
 });
+
+test("every command accepts --yes, and one that asks nothing does not send it", async () => {
+  const commands = leavesOf(await everyCommand());
+  const args = ["services", "restart", "orders", "--yes"];
+  const root = await createProgram(args, silentDeps);
+  const restart = leavesOf(root).find((each) => each.name() === "restart" && each.parent?.name() === "services");
+  if (restart === undefined) throw new Error("there is no such command");
+  restart.action(() => undefined);
+  await root.parseAsync(args, { from: "user" });
+  expect(commands.length).toBeGreaterThan(70);
+  expect(ownFlagsOf(restart)).not.toHaveProperty("yes");
+});

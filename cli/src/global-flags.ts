@@ -4,6 +4,9 @@ import type { GlobalFlags } from "./context.ts";
 /** A global flag that is accepted after the name of a command. */
 class InheritedFlag extends Option {}
 
+/** A flag that a command without questions accepts and that changes nothing. */
+class IgnoredFlag extends Option {}
+
 /**
  * Accepts the root's flags after each command too. If a verb has a flag of the same name, the flag is the verb's after
  * the verb and global before it. --version is accepted at the root only.
@@ -17,6 +20,9 @@ export function addGlobalFlags(root: Command): void {
       const option = new InheritedFlag(flags, description).hideHelp();
       command.addOption(argChoices === undefined ? option : option.choices(argChoices));
     }
+    // Scripts and fingers add it to every change.
+    if (command.commands.length === 0 && !command.options.some(({ long }) => long === "--yes"))
+      command.addOption(new IgnoredFlag("--yes", "the command asks nothing").hideHelp());
   }
 }
 
@@ -37,8 +43,9 @@ function valuesOf(command: Command): GlobalFlags & { readonly json?: boolean } {
 
 /** The values of a command's own flags, without the global ones: some commands send all their flags. */
 export function ownFlagsOf(command: Command): Readonly<Record<string, unknown>> {
-  const inherited = inheritedNames(command);
-  return Object.fromEntries(Object.entries(command.opts()).filter(([name]) => !inherited.includes(name)));
+  const ignored = command.options.filter((option) => option instanceof IgnoredFlag).map((each) => each.attributeName());
+  const others = [...inheritedNames(command), ...ignored];
+  return Object.fromEntries(Object.entries(command.opts()).filter(([name]) => !others.includes(name)));
 }
 
 function inheritedNames(command: Command): readonly string[] {

@@ -769,7 +769,7 @@ export interface Connection {
   readonly private_uri: string;
   /**
    * URI for reads, without a password. Its host name resolves to the replicas, or to the primary if no replica is
-   * healthy.
+   * healthy. Empty for a service whose nodes elect their leader, which has no replicas.
    */
   readonly replica_uri: string;
   /**

@@ -1,12 +1,12 @@
-import type { AuditLogEntry } from "@holdfast/sdk/index.ts";
-import type { LogsJson, PageJson } from "@holdfast/testing/api/service-json.ts";
+import type { AuditLogEntry, Configuration } from "@holdfast/sdk/index.ts";
+import type { LogsJson, PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
-import type { Admin } from "kafkajs";
+import { type Admin, ConfigResourceTypes } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type TopicCalls,
@@ -103,6 +103,69 @@ describe.skipIf(skip !== undefined)("topics and consumer groups by each interfac
     await expect(calls[by].group(groupId)).rejects.toThrow();
   });
 
+  it("a topic that exists is refused, also as it is, unless its own request is repeated", async () => {
+    const topics = `/managed-services/${bus.service.id}/topics`;
+    const create = (body: object, key?: string) =>
+      platform.rest.post<ProblemJson>(topics, body, key === undefined ? {} : { headers: { "idempotency-key": key } });
+    const once = { name: "once", partitions: 2 };
+    expectStatus(await create(once, "first"), 201);
+    const replayed = expectStatus(await create(once, "first"), 201);
+    expect(replayed.headers["idempotency-replayed"]).toBe("true");
+    for (const [body, key] of [[once], [once, "second"], [{ name: "once" }]] as const) {
+      const { json } = expectStatus(await create(body, key), 409);
+      expect(json).toMatchObject({ code: "name_taken", detail: expect.stringContaining("auto.create.topics.enable") });
+    }
+  });
+
+  it("a topic takes no batch that a backup cannot read", async () => {
+    const topics = `/managed-services/${bus.service.id}/topics`;
+    const config = { "max.message.bytes": "100000000" };
+    const refused = await platform.rest.post<ProblemJson>(topics, { name: "huge", config });
+    expect(expectStatus(refused, 422).json.detail).toContain("max.message.bytes is at most");
+    await calls.rest.create("small");
+    expectStatus(await platform.rest.patch(`${topics}/small`, { config }), 422);
+    for (const name of ["message.max.bytes", "socket.request.max.bytes"]) {
+      const parameters = { [name]: "100000000" };
+      expectStatus(await platform.rest.patch(`/managed-services/${bus.service.id}/configuration`, { parameters }), 400);
+    }
+    // An admin of Kafka can change a topic's own limit, and requests have one, too.
+    const configEntries = [{ name: "max.message.bytes", value: "100000000" }];
+    await admin.alterConfigs({
+      validateOnly: false,
+      resources: [{ type: ConfigResourceTypes.TOPIC, name: "small", configEntries }],
+    });
+    const producer = serviceKafka(platform, bus).producer({ retry: { retries: 0 } });
+    await producer.connect();
+    const value = Buffer.alloc(66 << 20, "x");
+    await expect(producer.send({ topic: "small", acks: -1, messages: [{ value }] })).rejects.toThrow();
+    await producer.disconnect();
+  });
+
+  it("each parameter is shown with the value that the broker runs with", async () => {
+    const path = `/managed-services/${bus.service.id}/configuration`;
+    const { parameters } = expectStatus(await platform.rest.get<Configuration>(path), 200).json;
+    const configNames = Object.keys(parameters);
+    const resources = [{ type: ConfigResourceTypes.BROKER, name: "1", configNames }];
+    const { resources: found } = await admin.describeConfigs({ resources, includeSynonyms: false });
+    const running = new Map(found[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]));
+    const isSame = (a: string, b: string) => a === b || Number(a) === Number(b);
+    const others = Object.entries(parameters).filter(([name, { value }]) => !isSame(running.get(name) ?? "", value));
+    expect(configNames.length).toBeGreaterThan(40);
+    expect(others).toEqual([]);
+    expect(parameters["min.insync.replicas"]).toMatchObject({ value: "1", default: "1", warning: null });
+  });
+
+  it("a database is refused without an operation", async () => {
+    const path = `/managed-services/${bus.service.id}`;
+    const { json } = expectStatus(await platform.rest.post<ProblemJson>(`${path}/databases`, { name: "x" }), 422);
+    expect(json.code).toBe("not_supported");
+    const { operations } = expectStatus(
+      await platform.rest.get<PageJson<"operations", { type: string }>>(`${path}/operations`),
+      200,
+    ).json;
+    expect(operations.map(({ type }) => type)).not.toContain("create_database");
+  });
+
   it("the lag of all groups is a metric, and fires an alert", async () => {
     const path = `/managed-services/${bus.service.id}`;
     await calls.rest.create("late");
@@ -137,8 +200,17 @@ describe.skipIf(skip !== undefined)("topics and consumer groups by each interfac
       return expectStatus(found, 200).json.entries;
     };
     const expected = {
-      "topic.create": ["late", ...interfaces.flatMap((by) => [`orders-${by}`, `payments-${by}`])],
-      "topic.update": interfaces.map((by) => `orders-${by}`),
+      "topic.create": [
+        "huge",
+        "late",
+        "once",
+        "once",
+        "once",
+        "once",
+        "small",
+        ...interfaces.flatMap((by) => [`orders-${by}`, `payments-${by}`]),
+      ],
+      "topic.update": ["small", ...interfaces.map((by) => `orders-${by}`)],
       "topic.delete": interfaces.map((by) => `orders-${by}`),
       "consumer-group.reset": ["late-a", "late-b", ...interfaces.flatMap((by) => [`billing-${by}`, `billing-${by}`])],
       "consumer-group.delete": interfaces.map((by) => `billing-${by}`),

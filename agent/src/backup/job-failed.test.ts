@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { expect, test } from "vitest";
+import { SourceUnreadable } from "../engines/backup-facet.ts";
 import { ProgramFailed } from "../os/program.ts";
 import { JobFailed } from "./job-failed.ts";
 
@@ -28,4 +29,9 @@ test("words of the engine stay", () => {
   expect(JobFailed.from("source_failed", new Error("the database system is shutting down"))).toMatchObject({
     message: "the database system is shutting down",
   });
+});
+
+test("data that no backup can contain fail it at once, with the engine's words", () => {
+  const error = new SourceUnreadable("The topic huge has a batch of 80 MiB.");
+  expect(JobFailed.from("source_failed", error)).toMatchObject({ code: "source_unreadable", message: error.message });
 });

@@ -1,13 +1,14 @@
 import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
 import { failureMessage } from "@holdfast/common/backup/failure-message.ts";
 import { isSystemError } from "@holdfast/common/system-error.ts";
-import { PlanTooSmall, TargetNotReached } from "../engines/backup-facet.ts";
+import { PlanTooSmall, SourceUnreadable, TargetNotReached } from "../engines/backup-facet.ts";
 import { ProgramFailed } from "../os/program.ts";
 import { StoreRefused } from "./store-client.ts";
 
 export type JobFailure =
   | "cancelled"
   | "source_failed"
+  | "source_unreadable"
   | "store_failed"
   | "no_room"
   | "damaged"
@@ -53,6 +54,7 @@ export class JobFailed extends Error {
       const { requiredBytes: requiredMemoryBytes } = error;
       return new JobFailed("plan_too_small", message, { cause: error, requiredMemoryBytes });
     }
+    if (error instanceof SourceUnreadable) return new JobFailed("source_unreadable", message, { cause: error });
     if (error instanceof StoreRefused) return new JobFailed("store_failed", message, { cause: error });
     const output = error instanceof ProgramFailed ? error.output : text;
     if (/ENOSPC|No space left on device/.test(output))

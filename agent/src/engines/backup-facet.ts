@@ -148,6 +148,11 @@ export class PlanTooSmall extends Error {
   }
 }
 
+/** The data contain something that no backup can, with a message for users. Permanent: retrying does not help. */
+export class SourceUnreadable extends Error {
+  override readonly name = "SourceUnreadable";
+}
+
 /** The archived log as verified objects, contiguous from the first to the last. */
 export interface ArchivedLogReader {
   readonly count: number;

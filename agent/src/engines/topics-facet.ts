@@ -4,7 +4,7 @@ import type { Instance } from "./instance.ts";
 export interface TopicsFacet {
   /** Without names: all topics by name, without their settings, sizes and partitions. */
   list(instance: Instance, names: readonly string[], signal: AbortSignal): Promise<EngineTopic[]>;
-  /** A topic that was created with the same request counts as created. */
+  /** Refused with "name_taken" if the topic exists, unless `mayExist` and it is as requested. */
   create(instance: Instance, topic: NewTopic, signal: AbortSignal): Promise<void>;
   alter(instance: Instance, change: TopicChange, signal: AbortSignal): Promise<void>;
   drop(instance: Instance, name: string, signal: AbortSignal): Promise<{ existed: boolean }>;
@@ -54,6 +54,8 @@ export interface NewTopic {
   readonly config: Readonly<Record<string, string>>;
   /** Bound of all partitions of the service, its own included. */
   readonly partitionsMax: number;
+  /** True if an earlier delivery of the same request, whose outcome is unknown, may have created it. */
+  readonly mayExist: boolean;
 }
 
 export interface TopicChange {

@@ -44,9 +44,9 @@ export const listEngineTopics: TaskHandler<"listEngineTopics"> = {
 };
 
 export const createEngineTopic: TaskHandler<"createEngineTopic"> = {
-  async run({ name, partitions, replicationFactor, config, partitionsMax }, { engine, signal }) {
+  async run({ name, partitions, replicationFactor, config, partitionsMax, mayExist }, { engine, signal }) {
     const driven = await engine();
-    const topic = { name, partitions, replicationFactor, config, partitionsMax };
+    const topic = { name, partitions, replicationFactor, config, partitionsMax, mayExist };
     await topicsOf(driven).create(driven.instance, topic, signal);
     return create(CreateEngineTopicResultSchema, {});
   },

@@ -85,7 +85,9 @@ export function routed(connection: Connection, { pooled, replica }: Route): Conn
   }
   if (replica !== true) return connection;
   const replicas = connection.nodes.filter((node) => node.role !== "primary" && node.addresses.length > 0);
-  const host = new URL(connection.replica_uri).hostname;
+  // Empty for engines whose nodes elect their leader; some installations return a host without a scheme for them.
+  const host = connection.replica_uri === "" ? "" : new URL(connection.replica_uri).hostname;
+  if (host === "") throw new UsageError("the nodes of this service have no replicas for reads: omit --replica");
   return { ...connection, host, nodes: replicas.length > 0 ? replicas : connection.nodes };
 }
 

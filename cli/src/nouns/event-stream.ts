@@ -44,5 +44,13 @@ export async function showEvents(
 }
 
 function textOf({ timestamp, event_type: type, data }: PlatformEvent): string {
-  return printable(`${timestamp} ${type.padEnd(16)} ${asText(data)}`);
+  return printable(`${timestamp} ${type.padEnd(16)} ${asText(withoutHealthyChecks(data))}`);
+}
+
+/** The data of an event about health with the failing checks alone: a service has some for each node. */
+function withoutHealthyChecks(data: object): object {
+  if (!("checks" in data) || !Array.isArray(data.checks)) return data;
+  const { checks, ...rest } = data;
+  const failing = checks.filter((check: { readonly status?: string }) => check.status !== "healthy");
+  return failing.length === 0 ? rest : { ...rest, checks: failing };
 }

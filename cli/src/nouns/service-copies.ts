@@ -55,7 +55,7 @@ export function addServiceCopies(services: CliCommand): void {
           ? await backups.restoreTo(id, flags.to ?? "", request)
           : await backups.restore(id, flags.backup, request);
       await showCreated(context, created, flags);
-      noteOmissions(context, flags.name, flags.nodes);
+      noteOmissions(context, created, flags.nodes);
     });
 
   withWait(services.command("fork <service> [name]"))
@@ -70,8 +70,9 @@ export function addServiceCopies(services: CliCommand): void {
         throw new InvalidArgumentError("name the new service once: --name <name>");
       const id = await context.serviceId(name);
       const options = { backupId: flags.backup, nodeCount: flags.nodes };
-      await showCreated(context, await context.client.services.fork(id, target, options), flags);
-      noteOmissions(context, target, flags.nodes);
+      const created = await context.client.services.fork(id, target, options);
+      await showCreated(context, created, flags);
+      noteOmissions(context, created, flags.nodes);
     });
 
   withWait(services.command("undelete <service-id>"))
@@ -84,10 +85,12 @@ export function addServiceCopies(services: CliCommand): void {
 }
 
 /** Prints which replicas and passwords of its source a copy lacks, with the commands that add them. */
-function noteOmissions({ output, program }: Context, name: string, nodes = 1): void {
+function noteOmissions({ output, program }: Context, { name, quorum }: ManagedService, nodes = 1): void {
   const replicas = nodes === 1 ? "The copy has no replicas, and users" : "Users of the copy";
-  output.info(`\n${replicas} that \`users list\` shows with managed=false have no password:`);
-  if (nodes === 1) output.info(`${program} nodes add ${name}`);
+  output.info(`
+${replicas} that \`users list\` shows with managed=false have no password:`);
+  // Nodes that elect their leader are three at least: two have no majority without each other.
+  if (nodes === 1) output.info(`${program} nodes add ${name}${quorum === null ? "" : " --count 2"}`);
   output.info(`${program} users password ${name} USER --reset`);
 }
 

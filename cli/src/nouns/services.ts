@@ -122,10 +122,13 @@ export function addServices(services: CliCommand): void {
   services
     .command("connection <service>")
     .description("show what a client needs to connect, except the password")
+    .option("--ca", "only print the certificate of the server's authority, as a PEM file")
     .example("services connection orders")
     .example("services connection orders --output json")
-    .does(async ({ client, output, serviceId }, name: string) => {
+    .example("services connection orders --ca > ca.pem")
+    .does(async ({ client, output, serviceId }, name: string, { ca }: { ca?: boolean }) => {
       const connection = await client.services.connection(await serviceId(name));
+      if (ca === true) return output.print(connection.ca_certificate.trimEnd());
       // Other engines have other fields.
       const present = connectionFields.filter((field) => isPresent(connection[field]));
       output.show(connection, present);

@@ -3,6 +3,8 @@ import { type ParameterLimits as Limits, type Parameter, parameterOf } from "./p
 const int = 2_147_483_647;
 const day = 86_400_000;
 const mib = 1024 ** 2;
+/** A backup reads each batch as a whole. No client sends a larger one, since requests are limited to this, too. */
+const maxBatch = 64 * mib;
 const from = (minimum: number, maximum = int): Limits => ({ minimum, maximum });
 const bytes = (minimum: number, maximum = int): Limits => ({ unit: "byte", minimum, maximum });
 /** Read when the broker starts. */
@@ -28,7 +30,7 @@ export const kafkaParameters: readonly Parameter[] = [
   row("min.insync.replicas",                           "integer", null,        from(1, 5),                "In-sync replicas without which a write with acks=all is refused; by default 2 from three nodes on, else 1"),
   row("unclean.leader.election.enable",                "boolean", "false",     {},                        "A replica that lacks acknowledged messages may become the leader"),
   row("compression.type",                              "enum",    "producer",  { values: codecs },        "Compression of stored messages; producer leaves theirs"),
-  row("message.max.bytes",                             "bytes",   "1048588",   bytes(1_024, 268_435_456), "Maximum size of a batch of messages"),
+  row("message.max.bytes",                             "bytes",   "1048588",   bytes(1_024, maxBatch),    "Maximum size of a batch of messages"),
   row("fetch.max.bytes",                               "bytes",   "57671680",  fixed(bytes(1_024, 1_073_741_824)), "Maximum bytes of an answer to a consumer"),
   row("log.retention.ms",                              "integer", "604800000", unlimited(forever),         "Milliseconds after which messages are deleted; -1 retains them"),
   row("log.retention.bytes",                           "integer", "-1",        from(-1, forever),         "Bytes of a partition above which its oldest messages are deleted; -1 for unlimited"),
@@ -56,7 +58,7 @@ export const kafkaParameters: readonly Parameter[] = [
   row("num.replica.fetchers",                          "integer", "1",         from(1, 16),               "Threads that copy messages from each other broker"),
   row("num.recovery.threads.per.data.dir",             "integer", "1",         from(1, 16),               "Threads that recover and close logs"),
   row("queued.max.requests",                           "integer", "500",       fixed(from(10, 10_000)),   "Requests that wait before no more are read"),
-  row("socket.request.max.bytes",                      "bytes",   "104857600", fixed(bytes(mib, 268_435_456)), "Maximum size of a request"),
+  row("socket.request.max.bytes",                      "bytes",   String(maxBatch), fixed(bytes(mib, maxBatch)), "Maximum size of a request, and so of a batch of messages"),
   row("connections.max.idle.ms",                       "integer", "600000",    fixed(from(10_000, day)),  "Milliseconds after which an idle connection is closed"),
   row("replica.lag.time.max.ms",                       "integer", "30000",     fixed(from(5_000, 600_000)), "Milliseconds after which a replica that lags is out of sync"),
   row("offsets.retention.minutes",                     "integer", "10080",     fixed(from(1)),            "Minutes for which the offsets of an empty group are stored"),

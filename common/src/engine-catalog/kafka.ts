@@ -32,6 +32,12 @@ function parameterWarning(name: string, value: string, nodeCount: number): strin
   return undefined;
 }
 
+/** Maximum size of a batch of messages, in bytes: no topic's setting exceeds it. */
+export function kafkaBatchBytes(plan: PlanSize): number {
+  const limit = kafkaParameters.find(({ name }) => name === "message.max.bytes")?.maximum ?? Infinity;
+  return Math.min(Math.floor(kafkaHeapBytes(plan) / 8), limit);
+}
+
 /** Heap of a broker; the other memory is the page cache, from which consumers read. */
 export function kafkaHeapBytes({ memoryBytes }: PlanSize): number {
   return Math.floor(clamp(memoryBytes / 4, 256 * mib, 6 * gib) / mib) * mib;

@@ -66,7 +66,7 @@ export function parameterOf(
 /** Clamps a stored value to the current limits, which may be narrower than when it was stored. */
 export function withinLimits({ unit, minimum, maximum }: Limited, value: string): string {
   const number = Number(value);
-  if (unit !== null || value === "" || Number.isNaN(number)) return value;
+  if ((unit !== null && unit !== "byte") || value === "" || Number.isNaN(number)) return value;
   if (maximum !== null && number > Number(maximum)) return String(maximum);
   if (minimum !== null && number < Number(minimum)) return String(minimum);
   return value;

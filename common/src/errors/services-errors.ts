@@ -15,7 +15,7 @@ export const servicesErrors = {
   NOTHING_PENDING:          { grpc: "FAILED_PRECONDITION", status: 409, title: "No update is pending",                  help: "There is nothing to apply. GET the service's maintenance to see its window and pending updates." },
   DELETION_PROTECTED:       { grpc: "FAILED_PRECONDITION", status: 409, title: "The service is protected from deletion",help: "PATCH deletion_protection to false first." },
   PASSWORD_NOT_KNOWN:       { grpc: "FAILED_PRECONDITION", status: 409, title: "The password was changed in the engine",help: "The platform does not have the current password. Set a new one with reset-password." },
-  ENGINE_REFUSED:           { grpc: "FAILED_PRECONDITION", status: 422, title: "The engine refused the request",        help: "Correct the cause in the detail, which contains the engine's own message." },
+  ENGINE_REFUSED:           { grpc: "FAILED_PRECONDITION", status: 422, title: "The engine refused the request",        help: "Correct the cause in the detail." },
   NOT_SUPPORTED:            { grpc: "FAILED_PRECONDITION", status: 422, title: "The engine does not support this",      help: "The catalog lists the features of each engine." },
   MACHINE_UNREACHABLE:      { grpc: "UNAVAILABLE",         status: 503, title: "The machine does not respond",          help: "The change may have been applied: read the object before you try again. The service's health shows when its machine is back." },
   NOT_ENOUGH_STORAGE:       { grpc: "FAILED_PRECONDITION", status: 409, title: "The other nodes have too little storage",help: "Delete data, or expand the storage of the service; then remove the node again." },

@@ -508,7 +508,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.Connection.ca_certificate": "PEM of the certificate authority of the server certificate.",
   "holdfast.v1.Connection.private_host": "Host name for clients in the private network; port and certificate are the same.",
   "holdfast.v1.Connection.private_uri": "Connection URI without a password.",
-  "holdfast.v1.Connection.replica_uri": "URI for reads, without a password. Its host name resolves to the replicas, or to the primary if no replica is healthy.",
+  "holdfast.v1.Connection.replica_uri": "URI for reads, without a password. Its host name resolves to the replicas, or to the primary if no replica is healthy. Empty for a service whose nodes elect their leader, which has no replicas.",
   "holdfast.v1.Connection.all_nodes_uri": "URI with all nodes, without a password, for clients that find the primary themselves; null for engines whose clients cannot.",
   "holdfast.v1.Connection.pooled_uri": "URI of the pooler, without a password; null while it is disabled.",
   "holdfast.v1.Connection.jdbc_url": "JDBC URL, ADO.NET connection string and URI of T-SQL clients, and URI of PostgreSQL's own protocol, all without a password; null for other engines.",

@@ -310,7 +310,7 @@ export class PeersScenario {
       generation: BigInt(settings.generation),
       restartCount: BigInt(member.runs ?? settings.restarts),
       engineVersion: "17.0",
-      checks: [{ name: "liveness", status: "healthy" }],
+      checks: ["liveness", "quorum"].map((name) => ({ name, status: "healthy" })),
       ...(this.rejects && member.runs !== undefined && member.runs > 0 && rejection),
       ...(isUp && {
         peers: {

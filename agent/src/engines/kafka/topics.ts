@@ -1,3 +1,6 @@
+import { kafkaBatchBytes } from "@holdfast/common/engine-catalog/kafka.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
+import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import type { EngineTopic, NewTopic, TopicChange, TopicsFacet } from "../topics-facet.ts";
 import type { Instance } from "../instance.ts";
@@ -40,19 +43,21 @@ export const topics: TopicsFacet = {
       const [session] = sessions;
       requireName(topic.name);
       const { name, partitions = -1, config } = topic;
+      requireBatchSize(instance, config);
       const replicationFactor = topic.replicationFactor ?? (await defaultFactorOf(instance, session));
       await requireCapacity(session, Math.max(partitions, 1), topic.partitionsMax);
       const configs = Object.entries(config).map(([key, value]) => ({ name: key, value }));
       const request = { name, partitions, replicationFactor, assignments: [], configs };
       const answer = await session.call(createTopics, { topics: [request], timeoutMs, validateOnly: false });
       const [result] = answer.topics;
-      if (result?.errorCode === errorCodes.topicAlreadyExists) await requireSame(sessions, topic);
+      if (result?.errorCode === errorCodes.topicAlreadyExists) await requireOwn(instance, sessions, topic);
       else if (result !== undefined) refuse(() => requireSuccess("CreateTopics", result));
       await untilApplied(signal, async () => (await topicsOf(session, [name])).length === 1);
     }),
 
   alter: (instance, change, signal) =>
     withSession(instance, signal, async (session) => {
+      requireBatchSize(instance, change.set);
       const [before] = await topicsOf(session, [change.name].filter(isVisible));
       if (before === undefined) throw missing(change.name);
       await addPartitions(session, before, change);
@@ -217,14 +222,27 @@ async function requireCapacity(session: Connection, added: number, max: number):
 }
 
 /** A repeated request finds its own topic; any other one is refused. */
-async function requireSame(sessions: Sessions, { name, partitions, replicationFactor, config }: NewTopic) {
-  const [found] = await withDetails(sessions, await topicsOf(sessions[0], [name]));
+async function requireOwn(instance: Instance, sessions: Sessions, topic: NewTopic): Promise<void> {
+  const { name, partitions, replicationFactor, config, mayExist } = topic;
+  const [found] = mayExist ? await withDetails(sessions, await topicsOf(sessions[0], [name])) : [];
   const isSame =
     found !== undefined &&
     (partitions ?? found.partitions) === found.partitions &&
     (replicationFactor ?? found.replicationFactor) === found.replicationFactor &&
     Object.entries(config).every(([key, value]) => Object.hasOwn(found.config, key) && found.config[key] === value);
-  if (!isSame) throw new EngineRefused(`The engine has a topic ${name} already.`, { code: "name_taken" });
+  if (isSame) return;
+  const isAutomatic = effectiveParameters(instance).get("auto.create.topics.enable") === "true";
+  const cause = isAutomatic
+    ? " A client that writes as an admin creates topics too, also right after a deletion: change this one, or set auto.create.topics.enable to false."
+    : "";
+  throw new EngineRefused(`The service has a topic ${name} already.${cause}`, { code: "name_taken" });
+}
+
+/** Throws EngineRefused for batches that are larger than the broker's own limit can be. */
+function requireBatchSize({ spec }: Instance, config: Readonly<Record<string, string>>): void {
+  const [name, largest] = ["max.message.bytes", kafkaBatchBytes(planOf(spec))];
+  if (Number(lookUp(config, name) ?? 0) > largest)
+    throw new EngineRefused(`${name} is at most ${largest} in a service of this plan.`);
 }
 
 async function addPartitions(session: Connection, before: EngineTopic, change: TopicChange): Promise<void> {

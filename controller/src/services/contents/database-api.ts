@@ -60,6 +60,13 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     return [...databases, ...creating];
   }
 
+  /** Throws NOT_SUPPORTED for an engine without databases, before an operation exists. */
+  function requireDatabases(serviceId: string, call: Call): void {
+    const { databaseType } = access.require(serviceId, call).object.spec;
+    if (engineOf(databaseType)?.hasDatabases === false)
+      throw new HoldfastError("NOT_SUPPORTED", `Services of ${databaseType} have no databases.`);
+  }
+
   /** Throws INVALID_REQUEST if databases of the engine have no owners, or if the user does not exist. */
   async function requireOwner(service: ManagedServiceObject, owner: string, call: Call): Promise<void> {
     const engine = service.spec.databaseType;
@@ -102,6 +109,7 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     },
 
     createDatabase: async ({ serviceId, name, owner = defaultUser }, call) => {
+      requireDatabases(serviceId, call);
       if (owner !== defaultUser) await requireOwner(access.requireRunning(serviceId, call).object, owner, call);
       return changes.apply(
         {
@@ -123,6 +131,7 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     },
 
     deleteDatabase: async ({ serviceId, name }, call) => {
+      requireDatabases(serviceId, call);
       const service = access.find(serviceId, call);
       if (service !== undefined) {
         const { object, modRevision } = service;

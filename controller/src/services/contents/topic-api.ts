@@ -51,6 +51,7 @@ export function createTopicApi({ access, tasks, cursors, catalog, auditNow }: To
     return messageOf(service, topic);
   }
 
+  const unanswered = createUnanswered();
   const partitionsMax = ({ spec }: ManagedServiceObject) => planOf(catalog, spec.planName).vcpu * partitionsPerVcpu;
   const audited = (call: Call, action: string, serviceId: string, name: string) =>
     auditNow(auditOf(call, action, "managed-service", serviceId, name));
@@ -78,15 +79,19 @@ export function createTopicApi({ access, tasks, cursors, catalog, auditNow }: To
       const { set, unset } = settingsOf(config);
       if (unset.length > 0) throw invalid({ field: "config", code: "invalid", detail: "must have no null values" });
       await audited(call, "topic.create", serviceId, name);
+      const mayExist = unanswered.take(call);
       const value = create(CreateEngineTopicSchema, {
         name,
+        mayExist,
         ...(partitions !== undefined && { partitions }),
         ...(replicationFactor !== undefined && { replicationFactor }),
         config: set,
         partitionsMax: partitionsMax(service),
       });
-      await tasks.run(service, { case: "createEngineTopic", value }, call.signal);
-      return topicOf(service, name, call);
+      return unanswered.noting(call, async () => {
+        await tasks.run(service, { case: "createEngineTopic", value }, call.signal);
+        return topicOf(service, name, call);
+      });
     },
 
     getTopic: ({ serviceId, name }, call) => topicOf(requireTopics(access, serviceId, call), name, call),
@@ -114,6 +119,39 @@ export function createTopicApi({ access, tasks, cursors, catalog, auditNow }: To
     },
   };
   return serve(TopicService, handlers);
+}
+
+/** Bound of the requests below; the oldest are forgotten, and their repetition is refused. */
+const unansweredMax = 1_000;
+
+/**
+ * Requests with an Idempotency-Key that the engine did not answer, so that a repetition by the same key may find their
+ * work done. In this process only.
+ */
+function createUnanswered() {
+  const requests = new Set<string>();
+  const keyOf = ({ idempotency }: Call) =>
+    idempotency && `${idempotency.scope} ${idempotency.key} ${idempotency.bodyHash}`;
+  return {
+    /** True if the call repeats such a request. */
+    take: (call: Call): boolean => requests.delete(keyOf(call) ?? ""),
+
+    /** Does the work, and notes the call if its outcome is unknown afterwards. */
+    async noting<T>(call: Call, work: () => Promise<T>): Promise<T> {
+      try {
+        return await work();
+      } catch (error) {
+        const isAnswered = error instanceof HoldfastError && error.key !== "MACHINE_UNREACHABLE";
+        const key = keyOf(call);
+        if (!isAnswered && key !== undefined) {
+          requests.add(key);
+          const [oldest] = requests;
+          if (requests.size > unansweredMax && oldest !== undefined) requests.delete(oldest);
+        }
+        throw error;
+      }
+    },
+  };
 }
 
 function messageOf({ metadata }: ManagedServiceObject, topic: EngineTopic) {

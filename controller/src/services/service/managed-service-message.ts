@@ -134,7 +134,9 @@ function groupMessage(
 /** Nodes that still join have no vote. */
 function quorumMessage({ spec, status }: ManagedServiceObject): MessageInitShape<typeof QuorumSchema> {
   const members = spec.nodes.filter(isEstablished).length;
-  const check = status.health.checks.find(({ name }) => name === "quorum");
+  // The check of the whole cluster is that of the first node.
+  const checks = status.health.checks.filter(({ name }) => name === "quorum");
+  const check = checks.find(({ nodeId }) => nodeId === spec.nodes[0]?.id) ?? checks[0];
   // Degraded: there is a majority, and restarts wait.
   const healthy = check?.status === "healthy" || check?.status === "degraded";
   return { healthy, members, majority: Math.floor(members / 2) + 1 };

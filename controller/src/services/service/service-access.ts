@@ -59,7 +59,8 @@ export function createServiceAccess(deps: {
       // A stopping service is Running until its machine has stopped, but accepts no changes.
       if (state === "Running" && spec.power === "on" && metadata.deletionRequestedAt === undefined) return service;
       if (state === "Running") refuseWhileBusy(service.object, current?.object);
-      const detail = `The service must be Running; it is ${state}.`;
+      const remedy = state === "Stopped" ? " Start it first." : "";
+      const detail = `The service must be Running; it is ${state}.${remedy}`;
       throw new HoldfastError("WRONG_STATE", detail, { members: operationMembers(service.object, current?.object) });
     },
   };

@@ -2343,7 +2343,7 @@ export type Connection = Message<"holdfast.v1.Connection"> & {
 
   /**
    * URI for reads, without a password. Its host name resolves to the replicas, or to the primary if no replica is
-   * healthy.
+   * healthy. Empty for a service whose nodes elect their leader, which has no replicas.
    *
    * @generated from field: string replica_uri = 60;
    */
@@ -2499,7 +2499,7 @@ export type ConnectionJson = {
 
   /**
    * URI for reads, without a password. Its host name resolves to the replicas, or to the primary if no replica is
-   * healthy.
+   * healthy. Empty for a service whose nodes elect their leader, which has no replicas.
    *
    * @generated from field: string replica_uri = 60;
    */

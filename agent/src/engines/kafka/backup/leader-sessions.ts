@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { SourceUnreadable } from "../../backup-facet.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { type Partition, readPartitions } from "../cluster-view.ts";
 import type { Connection, OpenConnection } from "../protocol/connection.ts";
 import { isTransient, KafkaRefusal } from "../protocol/protocol-error.ts";
+import { ResponseTooLarge } from "../protocol/responses.ts";
 import { addressOfBroker, openMemberSession, withSession } from "../session.ts";
 
 const retryMs = 100;
@@ -24,6 +26,11 @@ export interface LeaderSessions {
   at<T>(of: TopicPartition, work: (session: Connection, topicId: string) => Promise<T>): Promise<T | undefined>;
   /** Ends all sessions, and calls that have not ended. */
   close(): void;
+}
+
+function tooLarge({ topic, partition }: TopicPartition, bytes: number): string {
+  const mib = Math.ceil(bytes / 2 ** 20);
+  return `The partition ${partition} of the topic ${topic} has a batch of messages of about ${mib} MiB, and a backup reads 64 MiB at most. Delete the topic, or its records up to this batch.`;
 }
 
 export function createLeaderSessions(instance: Instance, caller: AbortSignal): LeaderSessions {
@@ -79,6 +86,8 @@ export function createLeaderSessions(instance: Instance, caller: AbortSignal): L
         } catch (error) {
           // A broker that ended breaks the connection.
           if (error instanceof KafkaRefusal && !isTransient(error)) throw error;
+          if (error instanceof ResponseTooLarge)
+            throw new SourceUnreadable(tooLarge(of, error.bytes), { cause: error });
           cause = error;
           if (address !== undefined) disconnect(address);
         }

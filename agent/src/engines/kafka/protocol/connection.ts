@@ -22,8 +22,8 @@ export interface Connection {
 }
 
 const clientId = "holdfast";
-/** A response of the broker that the platform's calls never need. */
-const maxResponseBytes = 64 << 20;
+/** The largest batch that a client can send, with its response: the platform's calls never need more. */
+const maxResponseBytes = 65 << 20;
 
 /** An open connection, until it is closed. */
 export interface OpenConnection extends Connection {

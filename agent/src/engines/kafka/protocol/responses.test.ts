@@ -31,10 +31,14 @@ test("a response is passed on only with its last byte", () => {
   expect(read([bytes.subarray(0, 7), bytes.subarray(7, 8)])).toEqual(["1234"]);
 });
 
-test.each([-1, 3, 101])("a length of %i is refused before its bytes", (length) => {
+test.each([
+  [-1, "too short"],
+  [3, "too short"],
+  [101, "too large"],
+])("a length of %i is refused before its bytes", (length, reason) => {
   const head = Buffer.alloc(4);
   head.writeInt32BE(length);
-  expect(() => read([head])).toThrow("the broker's response is too large");
+  expect(() => read([head])).toThrow(`the broker's response is ${reason}`);
 });
 
 test("a large response is not copied with each of its parts", () => {

@@ -3,6 +3,17 @@ const lengthBytes = 4;
 /** A response begins with the correlation id of its request. */
 const minResponseBytes = 4;
 
+/** A response is longer than any that the platform reads. */
+export class ResponseTooLarge extends Error {
+  override readonly name = "ResponseTooLarge";
+  readonly bytes: number;
+
+  constructor(bytes: number) {
+    super("the broker's response is too large");
+    this.bytes = bytes;
+  }
+}
+
 /**
  * Returns a function that takes the broker's bytes in parts, however they are cut, and calls `onResponse` with each
  * complete response without its length. A large response is copied once, when its last part has come. Throws if a
@@ -28,7 +39,8 @@ export function createResponses(maxBytes: number, onResponse: (response: Buffer)
       if (expected === undefined) {
         if (size < lengthBytes) return;
         const length = join().readInt32BE();
-        if (length < minResponseBytes || length > maxBytes) throw new Error("the broker's response is too large");
+        if (length > maxBytes) throw new ResponseTooLarge(length);
+        if (length < minResponseBytes) throw new Error("the broker's response is too short");
         expected = lengthBytes + length;
       }
       if (size < expected) return;

@@ -28,11 +28,11 @@ export const silentReason = "The agent does not respond.";
 export function healthOf(service: ManagedServiceObject, observed: ObservedService, now: number): ServiceHealth {
   const before = service.status.health;
   const members = observed.nodes.filter(({ node }) => isEstablished(node));
-  const checks = [
+  const checks = oneOfEach([
     ...members.flatMap((node) => checksOf(service, node, now).map((check) => withServiceLevel(service, node, check))),
     ...memberChecks(service, observed.nodes, now),
     ...[archivingCheck(service, observed, now)].filter((check) => check !== undefined),
-  ].map((check) => withEarlierSince(check, before.checks));
+  ]).map((check) => withEarlierSince(check, before.checks));
   const worst = checks.reduce<Level>(
     (level, check) => (rank(check.status) > rank(level) ? check.status : level),
     "healthy",
@@ -41,6 +41,17 @@ export function healthOf(service: ManagedServiceObject, observed: ObservedServic
   const reason = checks.find((check) => check.status === status && status !== "healthy")?.reason ?? "";
   const since = before.status === status && before.reason === reason ? before.since : now;
   return { status, since, reason, checks };
+}
+
+/** One check of each name and node, the worst: a member and the controller both check the quorum. */
+function oneOfEach(checks: readonly HealthCheck[]): HealthCheck[] {
+  const found = new Map<string, HealthCheck>();
+  for (const check of checks) {
+    const key = `${check.name} ${check.nodeId}`;
+    const other = found.get(key);
+    if (other === undefined || rank(check.status) > rank(other.status)) found.set(key, check);
+  }
+  return [...found.values()];
 }
 
 /** The check with its effect on the service: a failing replica only degrades a service. */

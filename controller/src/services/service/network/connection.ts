@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
-import { enginePortOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { enginePortOf, topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { privateNameOf } from "#fleet/zone/dns-record.ts";
 import { engineProfileOf } from "../../engine/engine-profiles.ts";
@@ -37,7 +37,7 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
     caCertificate: trustBundle,
     privateHost,
     privateUri: uri(privateHost),
-    replicaUri: uri(replicaHostnameOf(spec.hostname)),
+    replicaUri: topologyOf(spec.databaseType) === "peers" ? "" : uri(replicaHostnameOf(spec.hostname)),
     ...profile.connectionForms?.({
       service: target(spec.hostname),
       nodeHosts: spec.nodes.map(({ hostname }) => hostname),

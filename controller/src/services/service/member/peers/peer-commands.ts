@@ -14,7 +14,7 @@ function refuseSwitchover(): never {
 }
 
 const lastNodeRemedy = " Delete the service to remove its last node.";
-const fewerNodesRemedy = " For 1 node, create another service with 1 node and copy the data to it.";
+const fewerNodesRemedy = " For 1 node, restore a backup as a new service with node_count 1.";
 
 export const peerCommands: MemberCommands = {
   requireAddable: ({ spec }, count) => requireMemberCount(spec.databaseType, spec.nodes.length + count),

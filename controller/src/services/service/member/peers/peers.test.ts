@@ -293,12 +293,18 @@ test("without a majority the service is unhealthy, and nothing changes", () => {
   expect(scenario.violations).toEqual([]);
 });
 
+test("the quorum is one check of each node", () => {
+  const { checks } = formed().object.status.health;
+  const names = checks.map(({ name, nodeId }) => `${name} ${nodeId}`);
+  expect(names).toEqual([...new Set(names)]);
+});
+
 test("switchovers are refused, and so are two nodes", async () => {
   const { object } = formed();
   const [node] = object.spec.nodes;
   expect(() => memberCommandsOf(object).failOver(object, node!, { operationId: "o", now: 1 })).toThrow("by itself");
   expect(() => memberCommandsOf(object).requireRemovable(object, node!)).toThrow(
-    "has 1, 3, 4, 5 nodes: with 2, the loss of either one loses the majority. For 1 node, create another service",
+    "has 1, 3, 4, 5 nodes: with 2, the loss of either one loses the majority. For 1 node, restore a backup as a new service",
   );
   const { object: single } = formed(1);
   expect(() => memberCommandsOf(single).requireRemovable(single, node!)).toThrow("Delete the service");
