@@ -31,7 +31,7 @@ test("words of the engine stay", () => {
   });
 });
 
-test("data that no backup can contain fail it at once, with the engine's words", () => {
+test("data that no backup can contain have a code of their own, and the engine's words", () => {
   const error = new SourceUnreadable("The topic huge has a batch of 80 MiB.");
   expect(JobFailed.from("source_failed", error)).toMatchObject({ code: "source_unreadable", message: error.message });
 });

@@ -40,7 +40,7 @@ export interface EngineRow {
   readonly nodeBoundParameters?: readonly string[];
   /** Defaults that follow from the number of the service's nodes, as the engine prints them. */
   nodeDefaults?(nodeCount: number): Readonly<Record<string, string>>;
-  /** What a value of a parameter gives up with this number of nodes, as a sentence; undefined for a usual value. */
+  /** A sentence about the guarantee that a value gives up with this number of nodes; undefined for other values. */
   parameterWarning?(name: string, value: string, nodeCount: number): string | undefined;
   /** Extensions that the default user may create; empty if the engine has none. */
   readonly extensions: readonly string[];

@@ -34,7 +34,7 @@ export interface EngineOffer {
   parameters(version: string): readonly OfferedParameter[];
   /** Defaults that are derived from the plan and the number of nodes. */
   computedDefaults(plan: PlanSize, nodeCount: number): Readonly<Record<string, string>>;
-  /** What a value gives up with this number of nodes, as a sentence; undefined for a usual value. */
+  /** A sentence about the guarantee that a value gives up with this number of nodes; undefined for other values. */
   parameterWarning(name: string, value: string, nodeCount: number): string | undefined;
   /** The named parameters (`names`) that exceed the plan, given all parameters of the instance. */
   planExcesses(

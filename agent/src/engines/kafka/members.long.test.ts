@@ -242,9 +242,9 @@ describe.skipIf(skip !== undefined)("members of a cluster of kafka", { timeout: 
     expect(all.map(({ replicas }) => replicas.length).filter((count) => count !== 3)).toEqual([]);
     for (const { driver, instance: own } of machines.values()) {
       const { effectiveParameters: found } = await driver.observe(own, signal);
-      const shown = effectiveParameters(own);
-      expect(shown.get("min.insync.replicas")).toBe("2");
-      expect([...shown].filter(([name, value]) => !isSame(found[name] ?? "", value))).toEqual([]);
+      const offered = effectiveParameters(own);
+      expect(offered.get("min.insync.replicas")).toBe("2");
+      expect([...offered].filter(([name, value]) => !isSame(found[name] ?? "", value))).toEqual([]);
     }
     for (const machine of machines.values()) {
       const listed = await machine.driver.users?.list(machine.instance, machine.signal);

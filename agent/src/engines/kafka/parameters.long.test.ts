@@ -85,9 +85,9 @@ describe.skipIf(skip !== undefined)("parameters of kafka at their limits", { tim
   }
 
   it("are in effect as they are shown, each by default", async () => {
-    const [shown, found] = [effectiveParameters(machine.instance), await running()];
-    expect([...shown.keys()].toSorted()).toEqual(kafka.parameters.map(({ name }) => name).toSorted());
-    const others = [...shown].filter(([name, value]) => !isSame(found.get(name) ?? "", value));
+    const [offered, found] = [effectiveParameters(machine.instance), await running()];
+    expect([...offered.keys()].toSorted()).toEqual(kafka.parameters.map(({ name }) => name).toSorted());
+    const others = [...offered].filter(([name, value]) => !isSame(found.get(name) ?? "", value));
     expect(others.map(([name, value]) => `${name}: ${value} is shown, ${found.get(name)} is in effect`)).toEqual([]);
   });
 

@@ -57,8 +57,8 @@ export function changedParameters(
 }
 
 /**
- * Every parameter with its value, default and status. `primary`: the last observation of the primary's engine, or of one
- * of the peers. `instances`: the last observations of all nodes.
+ * Every parameter with its value, default and status. `primary`: the last observation of the primary's engine, or of
+ * one of the peers. `instances`: the last observations of all nodes.
  */
 export function parameterViews(args: {
   spec: ManagedServiceSpec;
