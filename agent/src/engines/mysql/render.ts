@@ -71,6 +71,13 @@ function options(instance: Instance): string {
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n[mysqld]\nbasedir = "${paths.software}"\n${lines.join("\n")}\n`;
 }
 
+/**
+ * Limit of temporary tables in mapped files, in bytes: more than any disk. Each session retains a block of 1 MiB. Once
+ * both this limit and that of memory are reached, a new table begins in InnoDB, where the engine does not find one that
+ * a statement reads twice (MySQL bug 112704).
+ */
+const temporaryFilesBytes = 2 ** 50;
+
 /** Settings of the platform: no parameters of the catalog, except the number of sessions, which includes its own. */
 function fixedSettings(instance: Instance): [string, string][] {
   const memoryBytes = Number(instance.spec.memoryBytes);
@@ -115,6 +122,7 @@ function fixedSettings(instance: Instance): [string, string][] {
     ["log_timestamps", "UTC"],
     // Default sizes assume a machine that runs nothing else.
     ["temptable_max_ram", String(Math.max(Math.floor(memoryBytes / 32), 2 << 20))],
+    ["temptable_max_mmap", String(temporaryFilesBytes)],
     ["innodb_log_buffer_size", "16777216"],
     ["performance_schema_max_table_instances", "1000"],
     ["performance_schema_max_table_handles", "1000"],
