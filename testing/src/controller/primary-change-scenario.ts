@@ -53,6 +53,7 @@ class Stale extends Error {}
  * and repeatedly, and a controller may act on an old view.
  */
 export class PrimaryChangeScenario {
+  private readonly facts = new Map<string, number>();
   object: ManagedServiceObject;
   readonly members: Record<NodeId, Member>;
   readonly acknowledged: number[] = [1];
@@ -226,7 +227,15 @@ export class PrimaryChangeScenario {
         ({ update: (_: unknown, __: unknown, after: never) => update(after), commit: async () => 0n }) as never,
       services: { untilRevision: async () => undefined } as never,
       clock: { now: () => this.now, monotonicMs: () => this.now } as never,
-      failureDetector: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
+      failureDetector: {
+        leaseReport: () => undefined,
+        trueForMs: (fact) => {
+          const since = this.facts.get(fact) ?? this.now;
+          this.facts.set(fact, since);
+          return this.now - since;
+        },
+        forget: (fact) => void this.facts.delete(fact),
+      },
       fences: { fence: async () => false },
       machines: { get: () => undefined },
       fleet: {

@@ -119,9 +119,11 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
         call,
         async (service) => {
           const commands = memberCommandsOf(service);
-          const designed = commands.failOver(service, requireNode(service, nodeId), operationArgs());
+          const failOver = () => commands.failOver(service, requireNode(service, nodeId), operationArgs());
+          failOver();
           await commands.requireReadyForSwitchover(service, nodeId, deps, call.signal);
-          return designed;
+          // The time of the operation begins after the wait.
+          return failOver();
         },
         ({ operation }) => operationMessage(operation),
       );

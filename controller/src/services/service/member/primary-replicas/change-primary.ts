@@ -27,7 +27,7 @@ import {
   oldPrimaryState,
   oldPrimaryLogEnd,
 } from "./primary-change.ts";
-import type { PrimaryChangeVerdict } from "./primary-change-plan.ts";
+import { type PrimaryChangeVerdict, replayTimeoutMs } from "./primary-change-plan.ts";
 import { failoverCandidatesOf, standbysOf } from "./primary.ts";
 
 export interface PrimaryChangeDeps {
@@ -54,15 +54,22 @@ export async function changePrimary(
   const { object } = service;
   const { primaryChange } = object.spec;
   const now = deps.clock.now();
-  const verdict = primaryChangeVerdict(object, observed, now);
-  if (primaryChange === undefined || verdict === undefined || verdict === "wait") return;
+  const planned = primaryChangeVerdict(object, observed, now);
+  if (primaryChange === undefined || planned === undefined || planned === "wait") return;
   // `updateMembers` writes the step `settle` together with its event.
-  if (verdict === "settle") return;
-  if (verdict === "fence") return nameSuccessor(service, primaryChange, observed, deps, signal);
-  if (verdict === "compare" && !(await hasReplayedAll(object, primaryChange, observed, deps, signal))) return;
+  if (planned === "settle") return;
+  if (planned === "fence") return nameSuccessor(service, primaryChange, observed, deps, signal);
+  const replay = `replay ${object.metadata.id}/${object.spec.instanceGeneration}`;
+  const replayedForMs = planned === "compare" ? deps.failureDetector.trueForMs(replay) : 0;
+  let verdict: typeof planned = planned;
+  if (planned === "compare" && !(await hasReplayedAll(object, primaryChange, observed, deps, signal))) {
+    if (replayedForMs <= replayTimeoutMs) return;
+    verdict = "revert";
+  }
   const unit = deps.begin();
   unit.update(managedServiceKind, service, afterVerdict(object, primaryChange, verdict, now));
   await deps.services.untilRevision(await unit.commit(signal), 1_000);
+  deps.failureDetector.forget(replay);
 }
 
 function afterVerdict(

@@ -2,6 +2,11 @@ import type { PrimaryChange } from "../../managed-service.ts";
 
 /** Maximum time until the old primary has yielded in a switchover; then it is named again. */
 export const yieldTimeoutMs = 30_000;
+/**
+ * Maximum time in which the new primary replays the last log of the old one, which has ended; then the old primary is
+ * named again. No node takes writes meanwhile.
+ */
+export const replayTimeoutMs = 6_000;
 /** Maximum time until a named primary with a connected agent takes its first write. */
 export const promoteTimeoutMs = 60_000;
 

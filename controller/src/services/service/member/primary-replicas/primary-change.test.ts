@@ -131,6 +131,25 @@ test("a new primary that takes no write is recalled, and the old one is named un
   expect(scenario.object.status.term).toBe(term + 3);
 });
 
+test("a successor that does not replay the last log in time does not replace the primary", async () => {
+  const scenario = new PrimaryChangeScenario();
+  const { term } = scenario.object.status;
+  scenario.members.b.alive = false;
+  scenario.requestFailover();
+  await scenario.control();
+  scenario.tick("a");
+  await scenario.control();
+  scenario.now += 5_000;
+  await scenario.control();
+  expect(scenario.object.spec.primaryChange?.step).toBe("yield");
+  scenario.now += 2_000;
+  await scenario.control();
+  expect(scenario.object.spec.primaryChange?.step).toBe("promote");
+  expect(scenario.object.status).toMatchObject({ primaryNodeId: "a", term: term + 1 });
+  await rest(scenario);
+  expect(scenario.writable()).toEqual(["a"]);
+});
+
 test("a primary that is silent from the start of a switchover remains the primary", async () => {
   const scenario = new PrimaryChangeScenario();
   scenario.members.a.connected = false;
