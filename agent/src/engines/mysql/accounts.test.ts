@@ -77,6 +77,45 @@ describe.skipIf(skip !== undefined)("accounts that an admin of mysql creates in 
     );
   });
 
+  it("get a new password and are unlocked, and keep their privileges", async () => {
+    const { users } = machine.driver;
+    const reset = (username: string, password: string) => {
+      const user = create(EngineUserSchema, { username, role: "readonly", verifier: mysqlVerifier(password) });
+      return users?.put(machine.instance, user, machine.signal, { expected: "present" });
+    };
+    const grants = () =>
+      withSession(machine.instance, machine.signal, (session) => session.rows("SHOW GRANTS FOR bob@'%'"));
+    for (const sql of [
+      "CREATE TABLE defaultdb.of_bob (n INT)",
+      "CREATE USER bob@'%' IDENTIFIED BY 'former'",
+      "GRANT SELECT ON defaultdb.of_bob TO bob@'%'",
+      "CREATE ROLE granted, unused",
+      "GRANT granted TO bob@'%'",
+    ])
+      await admin.query(sql);
+    // Users of the platform cannot retain passwords.
+    await withSession(machine.instance, machine.signal, (session) =>
+      session.rows("ALTER USER bob@'%' IDENTIFIED BY 'rotated' RETAIN CURRENT PASSWORD"),
+    );
+    await admin.query("ALTER USER bob@'%' ACCOUNT LOCK");
+    const before = await grants();
+    const verifier = mysqlVerifier("first");
+    const user = create(EngineUserSchema, { username: "bob", role: "readonly", verifier });
+    const put = () => users?.put(machine.instance, user, machine.signal, { expected: "present" });
+    expect(await put()).toEqual({ changed: true, role: "custom" });
+    expect(await put()).toEqual({ changed: false, role: "custom" });
+    const client = await enter("bob", "first");
+    expect(await ask(client, "SELECT n FROM defaultdb.of_bob")).toBe("done");
+    client.destroy();
+    for (const password of ["former", "rotated"])
+      await expect(enter("bob", password), password).rejects.toThrow("Access denied");
+    expect(await grants()).toEqual(before);
+    for (const name of ["granted", "unused", "absent"])
+      await expect(reset(name, "first"), name).rejects.toMatchObject({ code: "database_user_not_found" });
+    await admin.query("DROP USER bob@'%'");
+    await admin.query("DROP ROLE granted, unused");
+  });
+
   it("under exact names of the platform are dropped with their sessions", async () => {
     const names = [
       "'system user'@'%'",

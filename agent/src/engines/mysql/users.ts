@@ -75,12 +75,13 @@ async function putUser(
   // A shadowing account would have another password than this one.
   await dropShadowingAccounts(session, username);
   const roleBefore = before && (await currentRoleOf(session, username));
-  const role = expected === "present" ? unchangedRole(roleBefore, username) : requested.role;
+  const isReset = expected === "present";
+  const role = isReset ? await presentRole(session, username, roleBefore) : requested.role;
   const hasVerifier = before?.verifier === requested.verifier;
   if (hasVerifier && before.isUsable && roleBefore === role) return { changed: false, role };
   if (before !== undefined && !hasVerifier && expected === "absent")
     throw new EngineRefused(`The engine has a user ${username} already.`, { code: "name_taken" });
-  if (username === defaultUser && role !== "admin")
+  if (username === defaultUser && role !== "admin" && !isReset)
     throw new EngineRefused(`The role of ${defaultUser} is always admin.`);
   await setUser(session, { ...requested, role }, roleBefore);
   return { changed: true, role };
@@ -92,49 +93,61 @@ async function putUser(
  */
 export async function setUser(session: Session, user: EngineUser, roleBefore: string | undefined): Promise<void> {
   const { username, role, verifier } = user;
-  const access = accessOf(role);
   if (isReservedUser(username)) throw new EngineRefused(`The name ${username} is reserved for the platform.`);
   if (!verifierPattern.test(verifier)) throw new Error("the verifier is not a caching_sha2_password verifier");
   const name = account(username);
   if (roleBefore !== role) {
+    const access = accessOf(role);
     await session.rows(`CREATE USER IF NOT EXISTS ${name} ACCOUNT LOCK`);
     await session.rows(`ALTER USER ${name} ACCOUNT LOCK`);
     await session.rows(`REVOKE ALL PRIVILEGES, GRANT OPTION FROM ${name}`);
     for (const statement of grantSql(name, access)) await session.rows(statement);
   }
   const password = `IDENTIFIED WITH caching_sha2_password AS ${literal(verifier)}`;
-  await session.rows(`ALTER USER ${name} ${password} REQUIRE SSL PASSWORD EXPIRE NEVER ACCOUNT UNLOCK`);
+  // An account that was created in SQL may require more than TLS, such as a certificate.
+  const tls = (await stateOf(session, username))?.requiresTls === true ? "" : "REQUIRE SSL";
+  // A password that was changed in SQL may have left the previous one valid (RETAIN CURRENT PASSWORD).
+  await session.rows(`ALTER USER ${name} DISCARD OLD PASSWORD`);
+  await session.rows(`ALTER USER ${name} ${password} ${tls} PASSWORD EXPIRE NEVER ACCOUNT UNLOCK`);
   // Open sessions have the privileges of their start.
   if (roleBefore !== undefined && roleBefore !== role) await endSessions(session, username);
 }
 
 /**
- * Current role of a user whose role must not change. Throws EngineRefused if there is no such user or its role is
- * `custom`.
+ * Role of a user whose password alone changes. Throws EngineRefused if there is no such user, as for a role of SQL,
+ * which has no password or was granted to an account.
  */
-function unchangedRole(role: string | undefined, username: string): string {
-  if (role === undefined)
-    throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
-  if (role !== "custom") return role;
-  const message = `${username} has privileges that differ from its role. Change its password in the engine.`;
-  throw new EngineRefused(message, { code: "not_possible" });
+async function presentRole(session: Session, username: string, role: string | undefined): Promise<string> {
+  const [row] = await session.rows<{ isRole: string }>(
+    `SELECT (authentication_string = '' AND account_locked = 'Y')
+       OR EXISTS (SELECT 1 FROM mysql.role_edges WHERE from_user = user AND from_host = host) AS isRole
+     FROM mysql.user WHERE user = ? AND host = '%'`,
+    [username],
+  );
+  if (role !== undefined && Number(row?.isRole) === 0) return role;
+  throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
 }
 
 interface UserState {
   readonly verifier: string;
-  /** The account can sign in, and only with TLS. */
+  /** The account can sign in, by one password, and only with TLS. */
   readonly isUsable: boolean;
+  readonly requiresTls: boolean;
 }
 
 async function stateOf(session: Session, username: string): Promise<UserState | undefined> {
   if (isReservedUser(username)) return undefined;
-  const [row] = await session.rows<{ verifier: string; locked: string; tls: string }>(
+  const [row] = await session.rows<{ verifier: string; locked: string; tls: string; former: string }>(
     `SELECT CONVERT(authentication_string USING utf8mb4) AS verifier, account_locked AS locked,
-       CONVERT(ssl_type USING utf8mb4) AS tls
+       CONVERT(ssl_type USING utf8mb4) AS tls,
+       JSON_CONTAINS_PATH(COALESCE(user_attributes, '{}'), 'one', '$.additional_password') AS former
      FROM mysql.user WHERE user = ? AND host = '%'`,
     [username],
   );
-  return row && { verifier: row.verifier, isUsable: row.locked === "N" && row.tls !== "" };
+  if (row === undefined) return undefined;
+  const requiresTls = row.tls !== "";
+  const isUsable = row.locked === "N" && requiresTls && Number(row.former) === 0;
+  return { verifier: row.verifier, isUsable, requiresTls };
 }
 
 /** Current role of an account of users; `custom` for privileges that no role has. */
