@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { getPriority } from "node:os";
 import { text } from "node:stream/consumers";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -19,6 +19,7 @@ import { createPresignedUrlCache } from "./presigned-url-cache.ts";
  * it is; then it calls `onStop` with the function that cancels the job.
  */
 export async function runJob(onStop: (cancel: () => void) => void): Promise<void> {
+  preferForKill();
   const job = JSON.parse(await text(process.stdin)) as Job;
   const end = new AbortController();
   onStop(() => end.abort(new JobFailed("cancelled", "It was canceled.")));
@@ -52,6 +53,22 @@ export async function runJob(onStop: (cancel: () => void) => void): Promise<void
   }
   // Gives data written to an agent time to leave.
   setTimeout(() => process.exit(), 50);
+}
+
+/**
+ * Score of the job for the kernel's OOM killer, the highest: a job begins again, and an engine that is killed
+ * interrupts all of its clients (proc(5), oom_score_adj).
+ */
+const killScore = "1000";
+
+/** Makes the kernel's OOM killer prefer the job, with the programs that it runs, to the engine. */
+function preferForKill(): void {
+  try {
+    writeFileSync("/proc/self/oom_score_adj", killScore);
+  } catch (error) {
+    const entry = { time: Date.now(), name: "job", msg: "the kill score was not set", error: String(error) };
+    process.stderr.write(`${JSON.stringify(entry)}\n`);
+  }
 }
 
 async function perform(job: Job, link: AgentLink, signal: AbortSignal): Promise<Report> {

@@ -37,8 +37,9 @@ export function createMemoryWatch(group: ControlGroup, now: () => number): Memor
         return { name: "memory", status: "healthy", reason: "" };
       const times = killed.times === 1 ? "once" : `${killed.times} times`;
       const reason =
-        `Out of memory: the kernel ended processes of the engine ${times}, last at ` +
-        `${new Date(killed.lastAt).toISOString()}. Lower what queries and sessions use, or take a larger plan.`;
+        `Out of memory: the kernel ended processes of the machine ${times}, last at ` +
+        `${new Date(killed.lastAt).toISOString()}. Lower what queries, sessions or the rows of a backup use, or ` +
+        "take a larger plan.";
       return { name: "memory", status: "degraded", reason };
     },
     mark: async () => (await poll()) ?? 0,
