@@ -1,4 +1,4 @@
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { type ConnectionOptions, createConnection, type FieldPacket } from "mysql2";
 
 /** A value as the engine sends it: its bytes in the column's own character set; null for NULL. */
@@ -13,6 +13,9 @@ export interface ByteConnection {
   stream(sql: string, onFields?: (fields: readonly FieldPacket[]) => void): AsyncIterable<readonly Value[]>;
   close(): void;
 }
+
+/** Limit of rows that are read ahead, in bytes. Rows of any size pass: the next one is read after a large one. */
+const aheadBytes = 1 << 20;
 
 /** Opens a connection, which the signal closes. Throws the error of the sign-in. */
 export async function openByteConnection(options: ConnectionOptions, signal: AbortSignal): Promise<ByteConnection> {
@@ -49,9 +52,40 @@ export async function openByteConnection(options: ConnectionOptions, signal: Abo
       const query = core.query({ sql, ...asBytes });
       if (onFields !== undefined)
         query.on("fields", (fields: readonly FieldPacket[] | undefined) => onFields(fields ?? []));
-      const stream = query.stream({ highWaterMark: 256 });
+      const stream = new Readable({ objectMode: true, read: () => undefined });
+      let ahead = 0;
+      let isPaused = false;
+      const resume = () => {
+        if (!isPaused) return;
+        isPaused = false;
+        core.resume();
+      };
+      query.on("result", (row: unknown) => {
+        if (stream.destroyed) return;
+        const values = valuesOf(row);
+        ahead += sizeOf(values);
+        stream.push(values);
+        if (ahead <= aheadBytes || isPaused) return;
+        isPaused = true;
+        core.pause();
+      });
+      query.on("end", () => void (stream.destroyed || stream.push(null)));
+      query.on("error", (error: Error) => void stream.destroy(error));
       open.add(stream);
-      return stream.once("close", () => open.delete(stream));
+      // An error before the first read is thrown by that read.
+      stream.on("error", () => undefined);
+      stream.once("close", () => {
+        open.delete(stream);
+        resume();
+      });
+      async function* consumed(): AsyncGenerator<readonly Value[]> {
+        for await (const row of stream as AsyncIterable<readonly Value[]>) {
+          yield row;
+          ahead -= sizeOf(row);
+          if (ahead <= aheadBytes / 2) resume();
+        }
+      }
+      return consumed();
     },
     close,
   };
@@ -67,4 +101,11 @@ export async function openByteConnection(options: ConnectionOptions, signal: Abo
 
 function valuesOf(row: unknown): Value[] {
   return Array.isArray(row) ? row.map((value: unknown) => (Buffer.isBuffer(value) ? value : null)) : [];
+}
+
+/** Number of bytes of the values of a row. */
+export function sizeOf(values: readonly Value[]): number {
+  let bytes = 0;
+  for (const value of values) bytes += value?.length ?? 0;
+  return bytes;
 }

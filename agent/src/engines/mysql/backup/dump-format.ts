@@ -106,6 +106,13 @@ export function frameOf(table: number, rows: number, values: string): Buffer {
   return frame;
 }
 
+/** The beginning of a frame, before its values, which have this number of bytes. */
+export function frameHeader(table: number, rows: number, bytes: number): Buffer {
+  const header = Buffer.allocUnsafe(headerBytes);
+  writeHeader(header, table, rows, bytes);
+  return header;
+}
+
 export function endFrame(counts: RowCounts): Buffer {
   const text = Buffer.from(JSON.stringify([...counts]));
   const frame = Buffer.allocUnsafe(headerBytes + text.length);
@@ -126,7 +133,9 @@ export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGener
   for (;;) {
     const header = await reader.take(headerBytes);
     const table = header.readUInt32BE(0);
-    const values = await reader.take(header.readUInt32BE(8));
+    // Unlike `take`, this has one copy of a large row in memory.
+    const values = Buffer.allocUnsafe(header.readUInt32BE(8));
+    if ((await reader.fill(values)) < values.length) throw new Error("the stream ends too early");
     if (table === endMark) {
       if ((await reader.takeUpTo(1)).length > 0) throw new Error("the stream of rows has bytes after its end");
       return new Map(JSON.parse(values.toString()) as [number, number][]);

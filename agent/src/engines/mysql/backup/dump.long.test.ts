@@ -46,6 +46,9 @@ const contents = [
      ('', '', '', '', '', '', '', '[]'), ('null', NULL, NULL, NULL, NULL, NULL, NULL, NULL)`,
   `CREATE TABLE shapes (id INT PRIMARY KEY, p POINT NOT NULL SRID 4326, g GEOMETRY, SPATIAL INDEX (p))`,
   "INSERT INTO shapes VALUES (1, ST_GeomFromText('POINT(52.5 13.4)', 4326), ST_GeomFromText('POLYGON((0 0,0 1,1 1,0 0))'))",
+  "CREATE TABLE large_rows (id INT PRIMARY KEY, b LONGBLOB, t LONGTEXT, j JSON)",
+  "INSERT INTO large_rows VALUES (1, REPEAT(UNHEX('00FF275C'), 5000000), NULL, NULL), (3, 'small', 'small', '1')",
+  "INSERT INTO large_rows SELECT 2, NULL, REPEAT(CHAR(39, 92, 32, 97 USING utf8mb4), 5000000), JSON_ARRAY(REPEAT(CHAR(34, 92, 39 USING utf8mb4), 700000))",
   "CREATE TABLE vectors (v VECTOR(3))",
   "INSERT INTO vectors VALUES (STRING_TO_VECTOR('[1, 2.5, -3]')), (NULL)",
   "CREATE TABLE parent (id INT PRIMARY KEY) ENGINE = InnoDB",
@@ -172,7 +175,7 @@ describe.skipIf(skip !== undefined)("a dump of MySQL", () => {
 
   it("has the rows of every table", async () => {
     const definitions = definitionsIn(taken);
-    expect(definitions.tables.length).toBe(17);
+    expect(definitions.tables.length).toBe(18);
     expect(await checksums(copy, definitions)).toEqual(await checksums(source, definitions));
   });
 
@@ -231,6 +234,14 @@ describe.skipIf(skip !== undefined)("a dump of MySQL", () => {
     await client.query("SET SESSION lock_wait_timeout = 60");
     await client.query(change);
     await client.end();
+  });
+
+  it("is refused with the row and the plan's limit if a row needs more memory than the plan has", async () => {
+    const spec = { ...source.instance.spec, memoryBytes: 256n << 20n };
+    const opened = await facetOf(source).open({ ...source.instance, spec }, source.signal, { attempt: 1 });
+    const read = Promise.all(opened.streams.map(({ bytes }) => buffer(bytes)));
+    await expect(read).rejects.toThrow(/A row of defaultdb\.large_rows has \d+ MiB.*up to 12 MiB: take a larger plan/);
+    await opened.close();
   });
 
   it("has a position in the log although a long statement is in the way of the first lock", async () => {

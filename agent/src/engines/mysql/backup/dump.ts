@@ -1,9 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { OpenedSource, SourceEnd, SourceOptions, SourceStream } from "../../backup-facet.ts";
+import {
+  type OpenedSource,
+  PlanTooSmall,
+  type SourceEnd,
+  type SourceOptions,
+  type SourceStream,
+} from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
 import { isPlatformNameSql } from "../platform-accounts.ts";
 import { identifier, numberOf } from "../session.ts";
 import { fileNumber, formatBranch, formatPosition } from "./binlog-position.ts";
+import { sizeOf } from "../byte-connection.ts";
 import { type ByteSession, byteText, openByteSession } from "./byte-session.ts";
 import { chunkConditions, isLarge } from "./chunks.ts";
 import { readDefinitions, readKeyRange, type SourceTable } from "./definitions.ts";
@@ -12,17 +19,25 @@ import {
   definitionsStream,
   type DumpPosition,
   endFrame,
+  frameHeader,
   frameOf,
   rowsStream,
 } from "./dump-format.ts";
-import { rowText } from "./row-text.ts";
+import { mayHaveLargeRows, rowText } from "./row-text.ts";
 
 /** Number of sessions that read rows. */
 const readers = 3;
 /** Target size of a frame of rows in bytes. */
 const frameLength = 512 << 10;
-/** Max size of a row in bytes: a row is one string, whose length V8 limits. */
+/** Size of a row from which on it is a frame that is written in pieces, in bytes. */
+const largeRowBytes = 1 << 20;
+/** Maximum size of a row as text in bytes: a restore has it as one string, whose length V8 limits. */
 const maxRowLength = 400 << 20;
+/**
+ * Maximum share of the machine's memory that a row may have: while it is read the engine has two to three copies of it,
+ * and the backup's program three.
+ */
+const rowShare = 1 / 20;
 /** Time limit for the lock of definitions (LOCK INSTANCE FOR BACKUP), in seconds. */
 const definitionsSeconds = 10;
 /** Time limit for the read lock, in seconds. Short: other sessions' writes wait while the lock waits. */
@@ -65,11 +80,17 @@ export async function openDump(
     await lock.run(`SET SESSION lock_wait_timeout = ${readSeconds}`);
     const { definitions, tables } = await readDefinitions(lock, moment.position);
     if (isLocked && attempt < lockingAttempt) await lock.run("UNLOCK INSTANCE");
-    const queue = await chunksOf(tables, moment.sessions[0]);
+    const chunks = await chunksOf(tables, moment.sessions[0]);
+    const isLargeRow = ({ table }: Chunk) => mayHaveLargeRows(table.columns);
+    // Only one session reads large rows, which engine and program have in memory.
+    const large = chunks.filter(isLargeRow);
+    const usual = chunks.filter((chunk) => !isLargeRow(chunk));
     return {
       streams: [
         definitionsOf(definitions),
-        ...moment.sessions.map((session, index) => rowsOf(session, index + 1, queue)),
+        ...moment.sessions.map((session, index) =>
+          rowsOf(session, index + 1, index === 0 ? [large, usual] : [usual], maxRowBytes(instance)),
+        ),
       ],
       totalBytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
       end: async () => endOf(definitions, moment),
@@ -228,12 +249,17 @@ function definitionsOf(definitions: Definitions): SourceStream {
   return { name: definitionsStream, bytes: bytes() };
 }
 
-function rowsOf(session: ByteSession, number: number, queue: Chunk[]): SourceStream {
+function maxRowBytes({ spec }: Instance): number {
+  return Math.floor(Number(spec.memoryBytes) * rowShare);
+}
+
+function rowsOf(session: ByteSession, number: number, queues: readonly Chunk[][], maxBytes: number): SourceStream {
+  const next = () => queues.find(({ length }) => length > 0)?.shift();
   async function* bytes(): AsyncGenerator<Buffer> {
     const counts = new Map<number, number>();
-    for (let chunk = queue.shift(); chunk !== undefined; chunk = queue.shift()) {
+    for (let chunk = next(); chunk !== undefined; chunk = next()) {
       await session.run("SAVEPOINT chunk");
-      yield* framesOf(session, chunk, counts);
+      yield* framesOf(session, chunk, counts, maxBytes);
       await session.run("ROLLBACK TO SAVEPOINT chunk");
     }
     yield endFrame(counts);
@@ -245,24 +271,50 @@ async function* framesOf(
   session: ByteSession,
   { index, table, condition }: Chunk,
   counts: Map<number, number>,
+  maxBytes: number,
 ): AsyncGenerator<Buffer> {
   const { database, name, columns } = table;
-  const { expressions, tuple } = rowText(columns);
+  const { expressions, tuple, largeTuple } = rowText(columns);
   const where = condition === undefined ? "" : ` WHERE ${condition}`;
   const from = byteText(`${identifier(database)}.${identifier(name)}`);
   let values = "";
   let rows = 0;
+  const count = (added: number) => counts.set(index, (counts.get(index) ?? 0) + added);
   for await (const row of session.stream(`SELECT ${expressions} FROM ${from}${where}`)) {
+    const size = sizeOf(row);
+    if (size > largeRowBytes) {
+      const text = largeTuple(row);
+      requireRow(`${database}.${name}`, { size, maxBytes, length: text.bytes });
+      yield frameHeader(index, 1, text.bytes);
+      yield* text.pieces;
+      count(1);
+      continue;
+    }
     const next = tuple(row);
-    if (next.length > maxRowLength)
-      throw new Error(`a row of ${database}.${name} is larger than ${maxRowLength >> 20} MiB`);
     values = rows === 0 ? next : `${values},${next}`;
     rows += 1;
     if (values.length < frameLength) continue;
     yield frameOf(index, rows, values);
-    counts.set(index, (counts.get(index) ?? 0) + rows);
+    count(rows);
     [values, rows] = ["", 0];
   }
   if (rows > 0) yield frameOf(index, rows, values);
-  counts.set(index, (counts.get(index) ?? 0) + rows);
+  count(rows);
+}
+
+/** Throws for a row that the machine's memory is too small for, or that no restore can load. */
+function requireRow(
+  table: string,
+  { size, maxBytes, length }: { readonly size: number; readonly maxBytes: number; readonly length: number },
+): void {
+  const found = `A row of ${table} has ${Math.ceil(size / 1_048_576)} MiB.`;
+  if (size > maxBytes)
+    throw new PlanTooSmall(
+      `${found} The memory of the plan is enough for backups of rows up to ${Math.floor(maxBytes / 1_048_576)} MiB: take a larger plan.`,
+      Math.ceil(size / rowShare),
+    );
+  if (length > maxRowLength)
+    throw new Error(
+      `${found} Its text in the backup may have ${maxRowLength >> 20} MiB, and binary data have two bytes each.`,
+    );
 }

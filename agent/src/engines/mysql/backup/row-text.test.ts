@@ -33,6 +33,23 @@ it("numbers whose text is shorter than their value are read as what they are", (
   expect(rowText([]).tuple([Buffer.from("1")])).toBe("()");
 });
 
+it("a large row has the same text in pieces", () => {
+  const columns = ["int", "longblob", "longtext", "json", "longblob", "double"].map((type) => ({ name: "c", type }));
+  const { tuple, largeTuple } = rowText(columns);
+  const many = Buffer.from(String.raw`it's a \ 'quoted' text, `.repeat(40_000));
+  for (const row of [
+    [Buffer.from("7"), Buffer.alloc(600_001, "\u0001'\\"), many, many, null, Buffer.from("1.5")],
+    [null, Buffer.alloc(0), null, Buffer.from("{}"), Buffer.alloc(1 << 20), null],
+  ]) {
+    const { bytes, pieces } = largeTuple(row);
+    const written = Buffer.concat([...pieces]);
+    expect(written.toString("latin1") === tuple(row)).toBe(true);
+    expect(written.length).toBe(bytes);
+  }
+  const [first] = [...rowText([]).largeTuple([]).pieces];
+  expect(first?.toString()).toBe("()");
+});
+
 const mib = 1 << 20;
 
 it("a large table is divided into ranges that cover each row once", () => {
