@@ -69,8 +69,12 @@ export async function openByteConnection(options: ConnectionOptions, signal: Abo
         isPaused = true;
         core.pause();
       });
-      query.on("end", () => void (stream.destroyed || stream.push(null)));
-      query.on("error", (error: Error) => void stream.destroy(error));
+      query.on("end", () => {
+        if (!stream.destroyed) stream.push(null);
+      });
+      query.on("error", (error: Error) => {
+        stream.destroy(error);
+      });
       open.add(stream);
       // An error before the first read is thrown by that read.
       stream.on("error", () => undefined);

@@ -50,7 +50,7 @@ describe.skipIf(skip !== undefined)("temporary tables of mysql 9.7", () => {
        SELECT COUNT(*) AS found FROM r a JOIN r b USING (n)`,
       300,
     ],
-  ])("exist in every session at once if they are %s", async (_, sql, expected) => {
+  ])("exist in every session if they are %s", async (_, sql, expected) => {
     for (const [index, session] of sessions.entries()) {
       if (expected === 300 && index % 20 > 0) continue;
       const [rows] = await session.query<RowDataPacket[]>(sql);

@@ -14,7 +14,7 @@ export interface RowText {
   readonly expressions: string;
   /** `(1,'a',NULL)`. */
   tuple(row: readonly Value[]): string;
-  /** The same of a row of any size, in pieces, so that only its values are in memory. */
+  /** Text of a row of any size, as of `tuple`, in pieces, so that only the values are in memory. */
   largeTuple(row: readonly Value[]): LargeText;
 }
 

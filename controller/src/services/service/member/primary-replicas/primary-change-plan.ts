@@ -4,7 +4,7 @@ import type { PrimaryChange } from "../../managed-service.ts";
 export const yieldTimeoutMs = 30_000;
 /**
  * Maximum time in which the new primary replays the last log of the old one, which has ended; then the old primary is
- * named again. No node takes writes meanwhile.
+ * named again. Until then no node takes writes.
  */
 export const replayTimeoutMs = 6_000;
 /** Maximum time until a named primary with a connected agent takes its first write. */

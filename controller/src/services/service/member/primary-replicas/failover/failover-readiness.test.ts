@@ -43,7 +43,7 @@ test("a requested switchover waits while the replica catches up", async () => {
   await requireReadyForSwitchover(service, replica, deps, signal);
 });
 
-test("a requested switchover is refused without a wait if the replica has commits of its own", async () => {
+test("a requested switchover is refused without a wait if the primary lacks commits of the replica", async () => {
   const { service, replica, deps } = replicaAt("p:1-8,r:1");
   const began = performance.now();
   await expect(requireReadyForSwitchover(service, replica, deps, signal)).rejects.toThrow("has commits");
