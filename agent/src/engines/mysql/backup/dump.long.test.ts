@@ -89,6 +89,7 @@ const contents = [
   "CREATE EVENT nightly ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 03:00:00' DO DELETE FROM numbered WHERE a < 0",
   "CREATE EVENT off ON SCHEDULE EVERY 1 HOUR DISABLE COMMENT 'paused' DO DO 1",
   "CREATE USER byhand@'%' IDENTIFIED BY 'of the source' REQUIRE SSL",
+  "ALTER USER byhand@'%' IDENTIFIED BY 'newer' RETAIN CURRENT PASSWORD",
   "CREATE ROLE reporting",
   "GRANT SELECT ON defaultdb.* TO reporting",
   "GRANT SELECT (k) ON defaultdb.texts TO byhand@'%'",
@@ -205,6 +206,9 @@ describe.skipIf(skip !== undefined)("a dump of MySQL", () => {
   it("is used by the users of the settings alone, and its events are disabled and listed", async () => {
     expect(end.lockedUsers).toEqual(["byhand"]);
     expect(end.warnings).toEqual([expect.stringContaining("defaultdb.nightly")]);
+    const retained =
+      "SELECT user FROM mysql.user WHERE JSON_CONTAINS_PATH(user_attributes, 'one', '$.additional_password')";
+    expect(await withSession(copy.instance, copy.signal, (session) => session.rows(retained))).toEqual([]);
     await expect(connect(copy, "of the source", "byhand")).rejects.toThrow();
     await expect(connect(copy, "of the source")).rejects.toThrow("Access denied");
     const client = await connect(copy, "of the copy");

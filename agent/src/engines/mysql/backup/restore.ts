@@ -218,6 +218,8 @@ async function lockAccounts(session: ByteSession, { spec }: Instance, { accounts
   for (const { name, host } of unlisted) {
     const account = `${literal(name)}@${literal(host)}`;
     await session.run(byteText(`ALTER USER ${account} IDENTIFIED BY RANDOM PASSWORD ACCOUNT LOCK`));
+    // A password that the source retained (RETAIN CURRENT PASSWORD) would be valid once a user unlocks the account.
+    await session.run(byteText(`ALTER USER ${account} DISCARD OLD PASSWORD`));
   }
   return unlisted.map(({ name }) => name);
 }
