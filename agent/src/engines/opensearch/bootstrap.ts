@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readlink } from "node:fs/promises";
+import { readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
@@ -10,8 +10,10 @@ import {
   dataDirectory,
   engineDirectory,
   formingFile,
+  formingNumbers,
   javaProgram,
   loggingName,
+  ownNumber,
   repositoryDirectory,
   securityDirectory,
   serverProgram,
@@ -26,18 +28,35 @@ export async function bootstrap(deps: EngineDeps, instance: Instance, signal: Ab
   await prepareDirectory(deps, instance, signal);
   // A snapshot that was interrupted does not continue.
   await deps.runAsEngine(["rm", "-rf", repositoryDirectory(instance)], { signal });
-  if (isNew) await markForming(deps, instance, signal);
+  if (isNew) await markForming(deps, instance, [ownNumber(instance)], signal);
 }
 
-/** Has this member form a cluster at its first start. */
+/** Has the members with these numbers form a cluster at their first start. */
 export async function markForming(
+  deps: EngineDeps,
+  instance: Instance,
+  numbers: readonly number[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { runAsEngine: run } = deps;
+  await forgetForming(deps, instance, signal);
+  const marker = formingFile(instance, numbers);
+  await run(["touch", marker], { signal });
+  await run(["sync", marker, engineDirectory(instance)], { signal });
+  await run(["mkdir", "-p", "-m", "0750", dataDirectory(instance)], { signal });
+}
+
+/** Has this member form no cluster: it has one, or joins one. */
+export async function forgetForming(
   { runAsEngine: run }: EngineDeps,
   instance: Instance,
   signal: AbortSignal,
 ): Promise<void> {
-  await run(["touch", formingFile(instance)], { signal });
-  await run(["sync", formingFile(instance), engineDirectory(instance)], { signal });
-  await run(["mkdir", "-p", "-m", "0750", dataDirectory(instance)], { signal });
+  const directory = engineDirectory(instance);
+  const markers = (await readdir(directory)).filter((name) => formingNumbers(name) !== undefined);
+  if (markers.length === 0) return;
+  await run(["rm", "-f", ...markers.map((name) => join(directory, name))], { signal });
+  await run(["sync", directory], { signal });
 }
 
 /** Creates what the engine has beside its data. Each step may be repeated. */

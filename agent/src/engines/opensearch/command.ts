@@ -1,14 +1,13 @@
-import { existsSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { opensearchHeapBytes } from "@holdfast/common/engine-catalog/opensearch.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { EngineCommand, Instance } from "../engine-driver.ts";
 import {
   configDirectory,
   engineDirectory,
-  formingFile,
+  formingNumbers,
   homeDirectory,
   nodeNameOf,
-  ownNumber,
   serverProgram,
   temporaryDirectory,
 } from "./layout.ts";
@@ -48,15 +47,20 @@ export function command(instance: Instance): EngineCommand {
       "-cp",
       `${home}/lib/*`,
       "org.opensearch.bootstrap.OpenSearch",
-      ...firstMember(instance),
+      ...firstMembers(instance),
     ],
     env: { LC_ALL: "C", TZ: "UTC" },
     cwd: engineDirectory(instance),
   };
 }
 
-/** The engine ignores the name once it has the state of a cluster. */
-function firstMember(instance: Instance): string[] {
-  if (!existsSync(formingFile(instance))) return [];
-  return [`-Ecluster.initial_cluster_manager_nodes=${nodeNameOf(ownNumber(instance))}`];
+/**
+ * Names of the members that form the cluster, until it exists: by them, a member that lost its data would form another.
+ */
+function firstMembers(instance: Instance): string[] {
+  const [numbers] = readdirSync(engineDirectory(instance))
+    .map(formingNumbers)
+    .filter((found) => found !== undefined);
+  if (numbers === undefined) return [];
+  return [`-Ecluster.initial_cluster_manager_nodes=${numbers.map(nodeNameOf).join()}`];
 }

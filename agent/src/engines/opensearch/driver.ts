@@ -25,7 +25,8 @@ import { users } from "./users.ts";
  * Clients use the engine's own HTTP API. The engine has no allow-list, so its front (front.ts) enforces it and
  * terminates TLS, and connects on by certificates that exist on this machine alone. Users and their roles (roles.ts)
  * are in the plugin's index, and the agent changes them through the same API: it is an administrator by its
- * certificate. Parameters that apply live are stored with the state of the cluster.
+ * certificate. Parameters that apply live are stored with the state of the cluster. Members find each other by their
+ * private addresses and elect their leader (peers.ts).
  */
 export function createOpensearchDriver(deps: EngineDeps): EngineDriver {
   return {
@@ -39,7 +40,7 @@ export function createOpensearchDriver(deps: EngineDeps): EngineDriver {
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
     command,
     companions: (instance) => [frontCompanion(frontOf(instance))],
-    ready,
+    ready: (instance, signal) => ready(deps, instance, signal),
     stop: { signal: "SIGTERM", graceMs: 30_000 },
     reclaimSpace: createSpaceReclaimer(deps, Date.now),
     reload,

@@ -31,3 +31,31 @@ export async function probe(instance: Instance, signal: AbortSignal): Promise<vo
   const found = (await call(instance, { method: "GET", path }, signal)) as { _source?: { value?: string } };
   if (found._source?.value !== value) throw new Error("a written document could not be read back");
 }
+
+const fullId = (number: number): string => `full-${number}`;
+
+/** Records in the cluster whether this member's disk is nearly full. True if that of one of the members is. */
+export async function recordFull(
+  instance: Instance,
+  members: readonly number[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const isFull = instance.writesBlocked === true;
+  const marked = await fullMembers(instance, members, signal);
+  const number = ownNumber(instance);
+  if (marked.includes(number) !== isFull) {
+    const path = `/${heartbeatIndex}/_doc/${fullId(number)}`;
+    const change = isFull ? ({ method: "PUT", path, body: {} } as const) : ({ method: "DELETE", path } as const);
+    await call(instance, change, signal);
+  }
+  return isFull || marked.some((each) => each !== number);
+}
+
+async function fullMembers(instance: Instance, members: readonly number[], signal: AbortSignal): Promise<number[]> {
+  const path = `/${heartbeatIndex}/_mget?filter_path=docs._id,docs.found`;
+  const body = { ids: members.map(fullId) };
+  const { docs } = (await call(instance, { method: "POST", path, body }, signal)) as {
+    readonly docs: readonly { readonly _id: string; readonly found?: boolean }[];
+  };
+  return members.filter((each) => docs.some(({ _id: id, found }) => id === fullId(each) && found === true));
+}

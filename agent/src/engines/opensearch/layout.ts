@@ -28,10 +28,14 @@ export const configDirectory = (instance: DataPath): string => join(engineDirect
 /** The first contents of the security index. */
 export const securityDirectory = (instance: DataPath): string => join(configDirectory(instance), "opensearch-security");
 /**
- * Marker file of a member that forms the cluster at its first start. It is on the data disk alone: a member that lost
- * its disk must not form a second cluster.
+ * Marker file of a member that forms the cluster at its first start, with the numbers of the first members in its name.
+ * It is on the data disk alone: a member that lost its disk must not form a second cluster.
  */
-export const formingFile = (instance: DataPath): string => join(engineDirectory(instance), "forming");
+export const formingFile = (instance: DataPath, numbers: readonly number[]): string =>
+  join(engineDirectory(instance), `forming-${numbers.join("-")}`);
+/** Numbers of the members that form the cluster, by the name of the marker file; undefined for another file. */
+export const formingNumbers = (name: string): number[] | undefined =>
+  /^forming-(\d+(?:-\d+)*)$/.exec(name)?.[1]?.split("-").map(Number);
 /** A link to Java, which gives the process its name. */
 export const serverProgram = (instance: DataPath): string => join(engineDirectory(instance), "opensearch-node");
 /** Certificates between the front, the agent and the engine: created here, and unknown to any other machine. */
@@ -62,17 +66,24 @@ export function portsOf({ spec }: Pick<Instance, "spec">) {
     http: spec.port + 10_000,
     /** Members of the cluster. */
     transport: spec.port + 10_001,
+    /** Files of a snapshot, for the agent of the member that stores it. */
+    files: spec.port + 10_002,
   };
 }
 
 /** The engine's name of a member. */
 export const nodeNameOf = (number: number): string => `node-${number}`;
+/** Number of the member with this name; undefined for another name. */
+export function numberOfNode(name: string): number | undefined {
+  const digits = /^node-(\d+)$/.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
 
 export function ownNumber(instance: Pick<Instance, "spec">): number {
   return ownMember(instance)?.number ?? 1;
 }
 
-/** Members that vote; one for a service without a list of members. */
+/** Number of members; one for a service without a list of members. */
 export function memberCountOf({ spec }: Pick<Instance, "spec">): number {
   return Math.max(membersOf(spec).length, 1);
 }

@@ -1,7 +1,7 @@
 import type { Instance } from "../engine-driver.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { call, OpensearchRefusal } from "./api.ts";
-import { memberCountOf } from "./layout.ts";
+import { putSettings } from "./membership.ts";
 import { liveParameters, parametersAtStart } from "./settings.ts";
 
 /** Values that this member, and its cluster, run with: those of the catalog, and the platform's own. */
@@ -25,13 +25,10 @@ export async function runningParameters(instance: Instance, signal: AbortSignal)
 /** Applies live parameters to the cluster. Throws EngineRefused for a value that it rejects. */
 export async function applyParameters(instance: Instance, signal: AbortSignal): Promise<void> {
   const running = await runningSettings(instance, signal);
-  const replicas = String(Math.min(memberCountOf(instance) - 1, 1));
-  const desired: [string, string][] = [...liveParameters(instance), ["cluster.default_number_of_replicas", replicas]];
-  const changed = desired.filter(([name, value]) => running.get(name) !== value);
+  const changed = liveParameters(instance).filter(([name, value]) => running.get(name) !== value);
   if (changed.length === 0) return;
   try {
-    const body = { persistent: Object.fromEntries(changed) };
-    await call(instance, { method: "PUT", path: "/_cluster/settings", body }, signal);
+    await putSettings(instance, Object.fromEntries(changed), signal);
   } catch (error) {
     if (error instanceof OpensearchRefusal && error.status === 400)
       throw new EngineRefused(error.message, { cause: error });

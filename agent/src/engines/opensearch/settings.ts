@@ -36,11 +36,20 @@ export function memberSettings(instance: Instance): Record<string, Value> {
     ),
     // Hosts limit the number of mapped files.
     "node.store.allow_mmap": false,
-    // The platform blocks writes on a disk that is nearly full.
-    "cluster.routing.allocation.disk.threshold_enabled": false,
+    // The platform blocks writes on a disk that is nearly full. With several members, shards go to those with space.
+    "cluster.routing.allocation.disk.watermark.low": "85%",
+    "cluster.routing.allocation.disk.watermark.high": "90%",
+    "cluster.routing.allocation.disk.watermark.flood_stage": "100%",
+    ...startSettings(members.length),
     ...securitySettings(instance),
     ...Object.fromEntries(parametersAtStart(instance)),
   };
+}
+
+/** After a start of all members their shards are opened where they are, and not copied to those that started first. */
+function startSettings(members: number): Record<string, Value> {
+  if (members < 2) return {};
+  return { "gateway.expected_data_nodes": members, "gateway.recover_after_time": "20s" };
 }
 
 function securitySettings(instance: Instance): Record<string, Value> {

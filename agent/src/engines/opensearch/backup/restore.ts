@@ -6,7 +6,8 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { call } from "../api.ts";
 import { markForming, prepareDirectory } from "../bootstrap.ts";
-import { repositoryDirectory, restoredFile } from "../layout.ts";
+import { ownNumber, repositoryDirectory, restoredFile } from "../layout.ts";
+import { persistentSettings, putSettings } from "../membership.ts";
 import { withPrivateEngine } from "./private-engine.ts";
 import { openRepository, readSnapshot, requireSuccess, snapshotPath, unregister } from "./repository.ts";
 import { whileReporting } from "./restore-progress.ts";
@@ -28,7 +29,7 @@ export function createRestore(deps: EngineDeps): RestoreFacet {
     async unpack(instance, stream, bytes, signal) {
       if (stream !== snapshotStream) throw new Error(`a backup of OpenSearch has no ${stream}`);
       await prepareDirectory(deps, instance, signal);
-      await markForming(deps, instance, signal);
+      await markForming(deps, instance, [ownNumber(instance)], signal);
       await writeRepository(repositoryDirectory(instance), bytes, signal);
     },
     async finish(instance, { target, report }, signal) {
@@ -38,6 +39,7 @@ export function createRestore(deps: EngineDeps): RestoreFacet {
       const restored = await withPrivateEngine(deps, instance, signal, async () => {
         await openRepository(instance, signal);
         const found = await restoreAll(deps, instance, progress, signal);
+        await removeStoredSettings(instance, signal);
         await unregister(instance, signal);
         return found;
       });
@@ -46,6 +48,12 @@ export function createRestore(deps: EngineDeps): RestoreFacet {
       return { position: "", reachedTime: undefined, lockedUsers: [] };
     },
   };
+}
+
+/** Parameters are those of the copy, and nothing of the source's members remains. */
+async function removeStoredSettings(instance: Instance, signal: AbortSignal): Promise<void> {
+  const names = Object.keys(await persistentSettings(instance, signal));
+  if (names.length > 0) await putSettings(instance, Object.fromEntries(names.map((name) => [name, null])), signal);
 }
 
 /**

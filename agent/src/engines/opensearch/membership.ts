@@ -1,0 +1,134 @@
+import type { Instance } from "../engine-driver.ts";
+import { membersOf } from "../members.ts";
+import { call } from "./api.ts";
+import { type ClusterView, readCluster, readShards, recordMembers } from "./cluster-view.ts";
+import { isVisible, nodeNameOf, ownNumber } from "./layout.ts";
+
+const exclusion = "cluster.routing.allocation.exclude._name";
+/** The engine's default of new indices. With 0 of them, those that exist were created by a single member. */
+export const defaultReplicas = "cluster.default_number_of_replicas";
+const exclusionsPath = "/_cluster/voting_config_exclusions";
+const excludedWithin = "2s";
+/** Length of a path is limited. */
+const indicesPerCall = 50;
+
+/**
+ * Moves all shards away from a member; then it votes no longer, and is no member. One that does not respond has no
+ * shards in the cluster any more: it is removed once each shard has a complete copy at another member.
+ */
+export async function leave(instance: Instance, number: number, signal: AbortSignal): Promise<void> {
+  const leaving = instance.spec.peers?.leaving ?? [number];
+  await setExclusion(instance, leaving, signal);
+  const [cluster, shards] = await Promise.all([readCluster(instance, signal), readShards(instance, signal)]);
+  const id = cluster.nodes.find((each) => each.number === number)?.id;
+  const depends = ({ complete, moving, filling }: (typeof shards)[number]) =>
+    id === undefined ? complete.length === 0 : [...complete, ...moving, ...filling].includes(id);
+  if (shards.some(depends)) return;
+  if (!cluster.excluded.includes(number) || (id !== undefined && cluster.voters.includes(id))) {
+    const path = `${exclusionsPath}?node_names=${nodeNameOf(number)}&timeout=${excludedWithin}`;
+    await call(instance, { method: "POST", path }, signal);
+  }
+  await recordMembers(
+    instance,
+    (cluster.members ?? []).filter((each) => each !== number),
+    signal,
+  );
+}
+
+/** Makes this member one of the cluster's. */
+export async function admit(instance: Instance, signal: AbortSignal): Promise<void> {
+  const { members } = await readCluster(instance, signal);
+  const number = ownNumber(instance);
+  if (members === undefined || members.includes(number)) return;
+  await recordMembers(instance, [...members, number], signal);
+}
+
+/**
+ * Records the first members, removes what a removal left behind, and gives indices of a cluster that grew from a single
+ * member their first replicas. Later, users may have indices without replicas.
+ */
+export async function balance(instance: Instance, signal: AbortSignal): Promise<void> {
+  const cluster = await readCluster(instance, signal);
+  const numbers = cluster.nodes.map(({ number }) => number);
+  if (cluster.members === undefined) return recordMembers(instance, numbers, signal);
+  await endExclusions(instance, cluster, signal);
+  if (cluster.members.length < 2 || !cluster.members.every((each) => numbers.includes(each))) return;
+  if ((await persistentSettings(instance, signal))[defaultReplicas] !== "0") return;
+  const rows = (await call(
+    instance,
+    { method: "GET", path: "/_cat/indices?format=json&expand_wildcards=all&h=index,rep" },
+    signal,
+  )) as readonly { readonly index: string; readonly rep: string | null }[];
+  const names = rows.filter(({ index, rep }) => rep === "0" && isVisible(index)).map(({ index }) => index);
+  for (let at = 0; at < names.length; at += indicesPerCall) {
+    const some = names
+      .slice(at, at + indicesPerCall)
+      .map(encodeURIComponent)
+      .join();
+    const body = { index: { number_of_replicas: 1 } };
+    await call(instance, { method: "PUT", path: `/${some}/_settings?ignore_unavailable=true`, body }, signal);
+  }
+  // Last: it marks, in the state of the cluster, that this is done.
+  await putSettings(instance, { [defaultReplicas]: "1" }, signal);
+}
+
+/** Bytes of each member that leaves, which are still to be moved. */
+export async function drainsOf(
+  instance: Instance,
+  { nodes, members = [] }: ClusterView,
+  signal: AbortSignal,
+): Promise<{ readonly number: number; readonly remainingBytes: number }[]> {
+  const leaving = membersOf(instance.spec).filter(
+    ({ number }) => members.includes(number) && instance.spec.peers?.leaving.includes(number) === true,
+  );
+  return Promise.all(
+    leaving.map(async ({ number }) => {
+      const id = nodes.find((each) => each.number === number)?.id;
+      return { number, remainingBytes: id === undefined ? 0 : await bytesAt(instance, id, signal) };
+    }),
+  );
+}
+
+async function bytesAt(instance: Instance, id: string, signal: AbortSignal): Promise<number> {
+  const path = `/_nodes/${id}/stats/indices/store?filter_path=nodes.*.indices.store.size_in_bytes`;
+  const { nodes = {} } = (await call(instance, { method: "GET", path }, signal)) as {
+    readonly nodes?: Readonly<
+      Record<string, { readonly indices: { readonly store: { readonly size_in_bytes: number } } }>
+    >;
+  };
+  return Object.values(nodes)[0]?.indices.store.size_in_bytes ?? 0;
+}
+
+/** Settings that were stored in the cluster, by name. */
+export async function persistentSettings(instance: Instance, signal: AbortSignal): Promise<Record<string, string>> {
+  const { persistent } = (await call(
+    instance,
+    { method: "GET", path: "/_cluster/settings?flat_settings=true" },
+    signal,
+  )) as { readonly persistent: Record<string, string> };
+  return persistent;
+}
+
+export async function putSettings(
+  instance: Instance,
+  settings: Readonly<Record<string, string | null>>,
+  signal: AbortSignal,
+): Promise<void> {
+  await call(instance, { method: "PUT", path: "/_cluster/settings", body: { persistent: settings } }, signal);
+}
+
+async function setExclusion(instance: Instance, leaving: readonly number[], signal: AbortSignal): Promise<void> {
+  const names = leaving.map(nodeNameOf).join();
+  const present = (await persistentSettings(instance, signal))[exclusion] ?? "";
+  if (present !== names) await putSettings(instance, { [exclusion]: names === "" ? null : names }, signal);
+}
+
+/** A member that was removed may still run until its machine is deleted, and must not get shards or a vote. */
+async function endExclusions(instance: Instance, { nodes, excluded }: ClusterView, signal: AbortSignal): Promise<void> {
+  const { leaving = [] } = instance.spec.peers ?? {};
+  const isPresent = (each: number) => nodes.some(({ number }) => number === each);
+  if (leaving.length > 0 || excluded.some(isPresent)) return;
+  await setExclusion(instance, [], signal);
+  if (excluded.length === 0) return;
+  await call(instance, { method: "DELETE", path: `${exclusionsPath}?wait_for_removal=false` }, signal);
+}
