@@ -11,10 +11,10 @@ import { rolldown } from "rolldown";
 
 /**
  * `node agent/bundle.ts DIRECTORY [RELEASE]` bundles the agent: `main.mjs` for a machine's HOLDFAST_AGENT_MAIN, the
- * keeper as `keeper.mjs`, the components of backups as `backup.mjs`, the front ends as `tds.mjs` and `opmsg.mjs`, and
- * release and digest in `version.json`. The output depends only on the code, not on its directory. Loading two hundred
- * modules one by one is most of an agent's start time; a bundle takes a third of it. Engines remain separate files,
- * which are loaded on demand.
+ * keeper as `keeper.mjs`, the components of backups as `backup.mjs` and `spool-files.mjs`, the front ends as `tds.mjs`
+ * and `opmsg.mjs`, and release and digest in `version.json`. The output depends only on the code, not on its directory.
+ * Loading two hundred modules one by one is most of an agent's start time; a bundle takes a third of it. Engines remain
+ * separate files, which are loaded on demand.
  */
 const [directory, releaseArgument] = process.argv.slice(2);
 if (directory === undefined) throw new Error("usage: bundle.ts DIRECTORY [RELEASE]");
@@ -26,6 +26,7 @@ const bundle = await rolldown({
     main: join(import.meta.dirname, "src", "main.ts"),
     keeper: join(import.meta.dirname, "keeper", "main.ts"),
     backup: join(import.meta.dirname, "src", "backup", "main.ts"),
+    "spool-files": join(import.meta.dirname, "src", "engines", "spool-files", "main.ts"),
     tds: join(checkout, "tds", "src", "main.ts"),
     opmsg: join(checkout, "opmsg", "src", "main.ts"),
     "load-code": join(import.meta.dirname, "src", "load-code.ts"),

@@ -5,6 +5,7 @@ import { frontCompanion, missingFront } from "../front/front.ts";
 import { parseLog4jLine } from "../log4j-line.ts";
 import { createBackup } from "./backup/backup.ts";
 import { createSpaceReclaimer } from "./backup/reclaim-space.ts";
+import { filesCompanion } from "./backup/files-companion.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { command } from "./command.ts";
 import { frontOf } from "./front.ts";
@@ -39,7 +40,7 @@ export function createOpensearchDriver(deps: EngineDeps): EngineDriver {
     listeners: listenersOf,
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
     command,
-    companions: (instance) => [frontCompanion(frontOf(instance))],
+    companions: (instance) => [frontCompanion(frontOf(instance)), filesCompanion(instance)],
     ready: (instance, signal) => ready(deps, instance, signal),
     stop: { signal: "SIGTERM", graceMs: 30_000 },
     reclaimSpace: createSpaceReclaimer(deps, Date.now),

@@ -5,7 +5,7 @@ import { repositoryDirectory } from "../layout.ts";
 import { removeRepository } from "./repository.ts";
 
 const intervalMs = 2_000;
-/** Part of the disk that a repository does not take while a backup reads it (`spoolLimit`). */
+/** Part of the disk that a repository does not take while a backup reads it (`SpoolFiles`). */
 const maxPart = 0.12;
 
 /**

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { isSafePath, type SpoolFiles } from "../../spool-files/spool-files.ts";
 import { jsonFrame, readJsonFrames } from "../../json-frames.ts";
 
 /** Headers of a repository's frames; `part` is followed by the bytes of a file at a position. */
@@ -10,29 +11,25 @@ type RepositoryFrame =
   | { readonly kind: "restart" }
   | { readonly kind: "end" };
 
-/** Relative paths of a repository, which has names of letters, digits and signs alone. */
-const safePath = /^(?!.*\.\.)[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
-const partBytes = 1 << 20;
-
 export const restartOfRepository = (): Buffer => jsonFrame({ kind: "restart" } satisfies RepositoryFrame);
 export const endOfRepository = (): Buffer => jsonFrame({ kind: "end" } satisfies RepositoryFrame);
 
 /** Frames of a file's bytes from a position on, as far as the file has been written. */
-export async function* fileFrames(root: string, path: string, from: number): AsyncGenerator<Buffer> {
-  const file = await open(join(root, path), constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    for (let at = from; ; ) {
-      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(partBytes), 0, partBytes, at);
-      // An empty file is a file of the repository too.
-      if (bytesRead === 0 && at > 0) return;
-      yield jsonFrame({ kind: "part", path, at, bytes: bytesRead } satisfies RepositoryFrame);
-      if (bytesRead === 0) return;
-      yield buffer.subarray(0, bytesRead);
-      at += bytesRead;
-    }
-  } finally {
-    await file.close();
+export async function* fileFrames(
+  files: Pick<SpoolFiles, "read">,
+  path: string,
+  from: number,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  const header = (at: number, bytes: number) => jsonFrame({ kind: "part", path, at, bytes } satisfies RepositoryFrame);
+  let at = from;
+  for await (const bytes of files.read(path, from, signal)) {
+    yield header(at, bytes.length);
+    yield bytes;
+    at += bytes.length;
   }
+  // An empty file is a file of the repository too.
+  if (at === 0) yield header(0, 0);
 }
 
 /** Writes the files of a repository; throws for a stream that ends too early. */
@@ -54,7 +51,7 @@ export async function writeRepository(
         continue;
       }
       const { path, at } = header;
-      if (!safePath.test(path)) throw new Error("the backup has a file outside of its repository");
+      if (!isSafePath(path)) throw new Error("the backup has a file outside of its repository");
       if (current?.path !== path) {
         await current?.file.close();
         current = undefined;

@@ -18,14 +18,8 @@ export interface SnapshotInfo {
   readonly reason?: string;
 }
 
-/** Creates an empty repository. */
-export async function createRepository(
-  { run }: Pick<EngineDeps, "run">,
-  instance: Instance,
-  bytesPerSecond: number,
-  signal: AbortSignal,
-): Promise<void> {
-  await run(["mkdir", "-m", "0750", repositoryDirectory(instance)], { signal });
+/** Creates a repository, which is empty if no member has files of it. The engine creates the directory of each. */
+export async function createRepository(instance: Instance, bytesPerSecond: number, signal: AbortSignal): Promise<void> {
   await register(instance, { max_snapshot_bytes_per_sec: `${Math.round(bytesPerSecond)}b` }, signal);
 }
 
@@ -35,11 +29,12 @@ export function openRepository(instance: Instance, signal: AbortSignal): Promise
 }
 
 async function register(instance: Instance, settings: object, signal: AbortSignal): Promise<void> {
-  const body = { type: "fs", settings: { location: repositoryDirectory(instance), ...settings } };
+  // The directory that each member's settings permit: its path differs between members.
+  const body = { type: "fs", settings: { location: ".", ...settings } };
   await call(instance, { method: "PUT", path: `${repositoryPath}?verify=false`, body }, signal);
 }
 
-/** Removes the repository and its files, and ends a snapshot or a restore that uses it. */
+/** Removes the repository and this member's files of it, and ends a snapshot or a restore that uses it. */
 export async function removeRepository(
   { run }: Pick<EngineDeps, "run">,
   instance: Instance,

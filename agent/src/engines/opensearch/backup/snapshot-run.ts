@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
-import { repositoryDirectory } from "../layout.ts";
+import { readCluster } from "../cluster-view.ts";
 import {
   cancelSnapshot,
   createRepository,
@@ -12,6 +12,7 @@ import {
 } from "./repository.ts";
 import { endOfRepository } from "./repository-files.ts";
 import { createSpool } from "./spool.ts";
+import type { SpooledMember } from "./spooled-members.ts";
 
 /** A snapshot from its start to its end. */
 export interface SnapshotRun {
@@ -35,9 +36,9 @@ export class SpoolFull extends Error {
 }
 
 interface RunOptions {
+  /** Rate of each member. */
   readonly bytesPerSecond: number;
-  /** Bytes that the repository may take on the disk. */
-  readonly limit: number;
+  readonly members: readonly SpooledMember[];
 }
 
 const pollMs = 100;
@@ -48,18 +49,20 @@ const safety = 0.7;
 export function startRun(
   deps: Pick<EngineDeps, "run">,
   instance: Instance,
-  { bytesPerSecond, limit }: RunOptions,
+  { bytesPerSecond, members }: RunOptions,
   signal: AbortSignal,
 ): SnapshotRun {
   const finished = new AbortController();
   const running = AbortSignal.any([signal, finished.signal]);
-  const spool = createSpool(deps, { root: repositoryDirectory(instance), retainedBytes: limit / 8, signal: running });
+  const spools = members.map(({ number, files, limitBytes }) => {
+    return { number, spool: createSpool({ files, limitBytes, signal: running }) };
+  });
   const startedMs = performance.now();
   let sentBytes = 0;
   let failure: unknown;
 
   async function start(): Promise<void> {
-    await createRepository(deps, instance, bytesPerSecond, signal);
+    await createRepository(instance, bytesPerSecond, signal);
     await startSnapshot(instance, signal);
     guarding = guard().catch((error: unknown) => {
       failure = error;
@@ -71,9 +74,11 @@ export function startRun(
   async function guard(): Promise<void> {
     while (!running.aborted) {
       const beganMs = performance.now();
-      if ((await spool.size()) > limit) {
+      const areFull = await Promise.all(spools.map(({ spool }) => spool.isFull()));
+      if (areFull.includes(true)) {
         await cancelSnapshot(instance, signal);
-        const measured = (sentBytes / (performance.now() - startedMs)) * 1_000 * safety;
+        const ofAll = (sentBytes / (performance.now() - startedMs)) * 1_000 * safety;
+        const measured = ofAll / members.length;
         throw new SpoolFull(Math.max(Math.min(measured, bytesPerSecond / 2), bytesPerSecond / 4));
       }
       // Many files take long to measure.
@@ -88,16 +93,19 @@ export function startRun(
       const snapshot = await readSnapshot(instance, running);
       requireSuccess(snapshot);
       let isIdle = true;
-      for await (const bytes of spool.sendData()) {
-        running.throwIfAborted();
-        isIdle = false;
-        sentBytes += bytes.length;
-        yield bytes;
-      }
+      for (const { spool } of spools)
+        for await (const bytes of spool.sendData()) {
+          running.throwIfAborted();
+          isIdle = false;
+          sentBytes += bytes.length;
+          yield bytes;
+        }
       if (snapshot.state === "SUCCESS") break;
       if (isIdle) await sleep(pollMs, undefined, { signal: running });
     }
-    yield* spool.sendRest();
+    const { leader } = await readCluster(instance, running);
+    if (!spools.some(({ number }) => number === leader)) throw new Error("a new member leads the cluster");
+    for (const { number, spool } of spools) yield* spool.sendRest({ isLeader: number === leader });
     yield endOfRepository();
   }
 
@@ -118,6 +126,7 @@ export function startRun(
       finished.abort();
       await guarding;
       await removeRepository(deps, instance, limitSignal);
+      await Promise.all(members.map(({ files }) => files.remove(limitSignal)));
     },
   };
 }

@@ -1,12 +1,12 @@
 import type { OpenedSource } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
-import { readFigures } from "../figures.ts";
-import { engineDirectory, opensearchVersion } from "../layout.ts";
+import { primaryBytes } from "../figures.ts";
+import { opensearchVersion } from "../layout.ts";
 import { removeRepository } from "./repository.ts";
 import { restartOfRepository } from "./repository-files.ts";
 import { type SnapshotRun, SpoolFull, startRun } from "./snapshot-run.ts";
-import { spoolLimit } from "./spool.ts";
+import { spooledMembers } from "./spooled-members.ts";
 
 /** Name of the only stream: the files of a repository with one snapshot. */
 export const snapshotStream = "repository";
@@ -17,15 +17,15 @@ const maxRestarts = 3;
 const closeMs = 60_000;
 
 interface SnapshotOptions {
-  /** Bytes that the repository may take on the disk. */
+  /** Bytes that the repository may take on each member's disk. */
   readonly limitBytes?: number;
 }
 
 /**
- * Takes a snapshot by the engine's own API into a repository on this machine, and sends its files while the engine
- * writes them. Each shard has all writes that the engine acknowledged before the start; there is no one time across
- * shards. The engine does not change the rate of a snapshot that runs, so one that is faster than the store is repeated
- * at the rate of the store.
+ * Takes a snapshot by the engine's own API, and sends its files while the engine writes them. Each member writes those
+ * of its shards to its disk, and this one reads all of them. Each shard has all writes that the engine acknowledged
+ * before the start; there is no one time across shards. The engine does not change the rate of a snapshot that runs, so
+ * one that is faster than the store is repeated at the rate of the store.
  */
 export async function openSnapshot(
   deps: Pick<EngineDeps, "run">,
@@ -35,14 +35,16 @@ export async function openSnapshot(
 ): Promise<OpenedSource> {
   // An earlier component may have been killed during a snapshot.
   await removeRepository(deps, instance, signal);
-  const limit = limitBytes ?? (await spoolLimit(engineDirectory(instance)));
-  const { dataBytes } = await readFigures(instance, signal);
+  const members = await spooledMembers(deps, instance, limitBytes, signal);
+  await Promise.all(members.map(({ files }) => files.remove(signal)));
+  const limit = Math.min(...members.map((each) => each.limitBytes));
+  const totalBytes = await primaryBytes(instance, signal);
   let dataTime = new Date();
   let run: SnapshotRun | undefined;
 
   async function start(bytesPerSecond: number): Promise<SnapshotRun> {
     dataTime = new Date();
-    run = startRun(deps, instance, { bytesPerSecond, limit }, signal);
+    run = startRun(deps, instance, { bytesPerSecond, members }, signal);
     await run.started;
     return run;
   }
@@ -71,7 +73,7 @@ export async function openSnapshot(
     const first = await start(Math.max(Math.min(limit / 4, fastest), slowest));
     return {
       streams: [{ name: snapshotStream, bytes: send(first) }],
-      totalBytes: dataBytes,
+      totalBytes,
       end: async () => ({ version: opensearchVersion, dataTime, positions: null }),
       close,
     };

@@ -1,50 +1,48 @@
-import { readdir, stat, statfs } from "node:fs/promises";
-import { join } from "node:path";
-import { hasCode } from "@holdfast/common/system-error.ts";
-import type { EngineDeps } from "../../engine-deps.ts";
+import type { SpoolFile, SpoolFiles } from "../../spool-files/spool-files.ts";
 import { fileFrames } from "./repository-files.ts";
 
 /**
- * Files of a repository that are sent while the engine writes them. Bytes that were sent are removed from the disk by a
- * hole in the file, which retains its size, so that the repository never takes the space of the data.
+ * Files of a repository at one member, which are sent while the engine writes them. Bytes that were sent are removed
+ * from the disk by a hole in the file, which retains its size. So the repository never takes the space of the data.
  */
 export interface Spool {
   /** Frames of the data that were written since the last call; none if there are none. */
   sendData(): AsyncGenerator<Buffer>;
-  /** Frames of all other files, once the snapshot is complete: the engine replaces them while it runs. */
-  sendRest(): AsyncGenerator<Buffer>;
-  /** Bytes on the disk. */
-  size(): Promise<number>;
+  /**
+   * Frames of all other files, once the snapshot is complete: the engine replaces them while it runs. Those of the
+   * repository itself are complete at the leader alone.
+   */
+  sendRest(options: { readonly isLeader: boolean }): AsyncGenerator<Buffer>;
+  /** True if more bytes are on the disk than the limit. */
+  isFull(): Promise<boolean>;
 }
 
 interface SpoolOptions {
-  readonly root: string;
-  /** Bytes that may remain on the disk after they were sent. */
-  readonly retainedBytes: number;
+  readonly files: SpoolFiles;
+  /** Bytes that the files may take on the disk. */
+  readonly limitBytes: number;
   readonly signal: AbortSignal;
 }
 
 /** The engine writes each of these files once, from its begin to its end, and does not read it again. */
-const isData = (path: string): boolean => /(?:^|\/)__[^/]+$/.test(path);
+const isData = ({ path }: SpoolFile): boolean => /(?:^|\/)__[^/]+$/.test(path);
+/** Lists of the repository and of its snapshot. */
+const isOfRepository = (path: string): boolean => !path.includes("/");
+/** Part of the limit that may remain on the disk after it was sent. */
+const retainedPart = 1 / 8;
 
-export function createSpool({ run }: Pick<EngineDeps, "run">, { root, retainedBytes, signal }: SpoolOptions): Spool {
+export function createSpool({ files, limitBytes, signal }: SpoolOptions): Spool {
+  const retainedBytes = limitBytes * retainedPart;
   /** Bytes sent of each file. */
   const sent = new Map<string, number>();
   /** Bytes sent and not removed yet. */
   const retained = new Map<string, number>();
 
-  async function paths(): Promise<string[]> {
-    const entries = await readdir(root, { recursive: true, withFileTypes: true });
-    return entries
-      .filter((each) => each.isFile())
-      .map((each) => join(each.parentPath, each.name).slice(root.length + 1));
-  }
-
   async function* send(path: string): AsyncGenerator<Buffer> {
     const from = sent.get(path) ?? 0;
     sent.set(path, from);
     let isHeader = true;
-    for await (const bytes of fileFrames(root, path, from)) {
+    for await (const bytes of fileFrames(files, path, from, signal)) {
       yield bytes;
       if (!isHeader) {
         sent.set(path, (sent.get(path) ?? 0) + bytes.length);
@@ -63,8 +61,7 @@ export function createSpool({ run }: Pick<EngineDeps, "run">, { root, retainedBy
     for (const [path, bytes] of [...retained].toSorted(([, a], [, b]) => b - a)) {
       if (total <= retainedBytes / 2) return;
       const length = sent.get(path) ?? 0;
-      if (length > 0)
-        await run(["fallocate", "--punch-hole", "--length", String(length), join(root, path)], { signal });
+      if (length > 0) await files.release(path, length, signal);
       retained.delete(path);
       total -= bytes;
     }
@@ -72,37 +69,21 @@ export function createSpool({ run }: Pick<EngineDeps, "run">, { root, retainedBy
 
   return {
     async *sendData() {
-      for (const path of await paths()) {
-        if (!isData(path)) continue;
-        const size = await sizeOf(join(root, path));
-        if (size === undefined || (sent.has(path) && size.bytes === sent.get(path))) continue;
-        yield* send(path);
+      for (const file of await files.list(signal)) {
+        if (!isData(file) || (sent.has(file.path) && file.bytes === sent.get(file.path))) continue;
+        yield* send(file.path);
       }
     },
-    async *sendRest() {
-      for (const path of await paths()) if (!isData(path)) yield* fileFrames(root, path, 0);
+    async *sendRest({ isLeader }) {
+      const rest = (await files.list(signal)).filter((file) => !isData(file));
+      const lists = rest.filter(({ path }) => isOfRepository(path));
+      if (isLeader && !lists.some(({ path }) => /^index-\d+$/.test(path)))
+        throw new Error("the leader of the cluster changed during the snapshot");
+      for (const { path } of rest) if (isLeader || !isOfRepository(path)) yield* fileFrames(files, path, 0, signal);
     },
-    async size() {
-      let sum = 0;
-      for (const path of await paths()) sum += (await sizeOf(join(root, path)))?.allocated ?? 0;
-      return sum;
+    async isFull() {
+      const found = await files.list(signal);
+      return found.reduce((sum, { allocated }) => sum + allocated, 0) > limitBytes;
     },
   };
-}
-
-/** Undefined for a file that the engine removed. */
-async function sizeOf(path: string): Promise<{ readonly bytes: number; readonly allocated: number } | undefined> {
-  try {
-    const { size, blocks } = await stat(path);
-    return { bytes: size, allocated: blocks * 512 };
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return undefined;
-    throw error;
-  }
-}
-
-/** Bytes that a repository may take: a tenth of the disk, and half of what is free. */
-export async function spoolLimit(directory: string): Promise<number> {
-  const { blocks, bavail, bsize } = await statfs(directory);
-  return Math.floor(Math.min((blocks * bsize) / 10, (bavail * bsize) / 2));
 }
