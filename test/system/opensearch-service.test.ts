@@ -150,7 +150,7 @@ describe.skipIf(skip !== undefined)("a managed OpenSearch", { timeout: longMs },
       const refused = expectStatus(await platform.rest.post<ProblemJson>(path(rest), body), 422);
       expect(refused.text).toContain("opensearch");
     }
-    const two = { name: "two", database_type: "opensearch", plan_name: "tier-1", storage_size_gb: 1, node_count: 3 };
+    const two = { name: "two", database_type: "opensearch", plan_name: "tier-1", storage_size_gb: 1, node_count: 2 };
     expectStatus(await platform.rest.post<ProblemJson>("/managed-services", two), 422);
   });
 

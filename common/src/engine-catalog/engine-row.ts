@@ -30,8 +30,6 @@ export interface EngineRow {
   /** Versions that the catalog names although this release cannot run them. */
   readonly missingVersions?: readonly { readonly version: string; readonly reason: string }[];
   readonly topology: Topology;
-  /** Nodes that a service may have at most; absent: as many as its topology permits. */
-  readonly maximumNodes?: number;
   readonly parameters: readonly Parameter[];
   /** Parameters that exist but are managed by the platform. */
   readonly managedParameters: readonly RegExp[];

@@ -26,7 +26,6 @@ export const opensearch: EngineRow = {
   versions: ["2.19"],
   defaultVersion: "2.19",
   topology: "peers",
-  maximumNodes: 1,
   metrics: opensearchMetrics,
   parameters: opensearchParameters,
   managedParameters: opensearchManaged,

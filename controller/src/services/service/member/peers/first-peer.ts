@@ -1,4 +1,4 @@
-import { engineOf, topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { topologyOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ManagedServiceSpec, NodeSpec } from "../../managed-service.ts";
 
@@ -30,14 +30,10 @@ export function withFirstMember(nodes: readonly NodeSpec[]): NodeSpec[] {
 
 /** Throws NOT_POSSIBLE if services of the engine cannot have this number of nodes. `remedy` ends the message. */
 export function requireMemberCount(databaseType: string, count: number, remedy = ""): void {
-  const { maximumNodes = Infinity } = engineOf(databaseType) ?? {};
-  const counts = memberCounts.filter((each) => each <= maximumNodes);
-  if (counts.includes(count)) return;
-  if (counts.length === 1)
-    throw new HoldfastError("NOT_POSSIBLE", `In this release a service of ${databaseType} has 1 node.${remedy}`);
+  if (memberCounts.includes(count)) return;
   const reason = count === 2 ? ": with 2, the loss of either one loses the majority" : "";
   throw new HoldfastError(
     "NOT_POSSIBLE",
-    `A service of ${databaseType} has ${counts.join(", ")} nodes${reason}.${remedy}`,
+    `A service of ${databaseType} has ${memberCounts.join(", ")} nodes${reason}.${remedy}`,
   );
 }
