@@ -1,7 +1,7 @@
 import type { Instance } from "../engine-driver.ts";
 import { membersOf } from "../members.ts";
-import { call } from "./api.ts";
-import { type ClusterView, readCluster, readShards, recordMembers } from "./cluster-view.ts";
+import { call, OpensearchRefusal } from "./api.ts";
+import { type ClusterView, readCluster, readShards, recordMembers, type Shard } from "./cluster-view.ts";
 import { isVisible, nodeNameOf, ownNumber } from "./layout.ts";
 
 const exclusion = "cluster.routing.allocation.exclude._name";
@@ -9,8 +9,6 @@ const exclusion = "cluster.routing.allocation.exclude._name";
 export const defaultReplicas = "cluster.default_number_of_replicas";
 const exclusionsPath = "/_cluster/voting_config_exclusions";
 const excludedWithin = "2s";
-/** Length of a path is limited. */
-const indicesPerCall = 50;
 
 /**
  * Moves all shards away from a member; then it votes no longer, and is no member. One that does not respond has no
@@ -21,9 +19,8 @@ export async function leave(instance: Instance, number: number, signal: AbortSig
   await setExclusion(instance, leaving, signal);
   const [cluster, shards] = await Promise.all([readCluster(instance, signal), readShards(instance, signal)]);
   const id = cluster.nodes.find((each) => each.number === number)?.id;
-  const depends = ({ complete, moving, filling }: (typeof shards)[number]) =>
-    id === undefined ? complete.length === 0 : [...complete, ...moving, ...filling].includes(id);
-  if (shards.some(depends)) return;
+  const staying = cluster.nodes.filter((each) => !leaving.includes(each.number)).map((each) => each.id);
+  if (!shards.every((shard) => isIndependentOf(id, shard, staying))) return;
   if (!cluster.excluded.includes(number) || (id !== undefined && cluster.voters.includes(id))) {
     const path = `${exclusionsPath}?node_names=${nodeNameOf(number)}&timeout=${excludedWithin}`;
     await call(instance, { method: "POST", path }, signal);
@@ -33,6 +30,17 @@ export async function leave(instance: Instance, number: number, signal: AbortSig
     (cluster.members ?? []).filter((each) => each !== number),
     signal,
   );
+}
+
+/** True if the member has no copy of the shard, or if those that stay have as many complete ones as they can. */
+function isIndependentOf(
+  id: string | undefined,
+  { copies, complete, filling }: Shard,
+  staying: readonly string[],
+): boolean {
+  const others = complete.filter((each) => staying.includes(each)).length;
+  if (id === undefined || ![...complete, ...filling].includes(id)) return others > 0;
+  return others >= Math.min(copies, staying.length);
 }
 
 /** Makes this member one of the cluster's. */
@@ -60,13 +68,14 @@ export async function balance(instance: Instance, signal: AbortSignal): Promise<
     signal,
   )) as readonly { readonly index: string; readonly rep: string | null }[];
   const names = rows.filter(({ index, rep }) => rep === "0" && isVisible(index)).map(({ index }) => index);
-  for (let at = 0; at < names.length; at += indicesPerCall) {
-    const some = names
-      .slice(at, at + indicesPerCall)
-      .map(encodeURIComponent)
-      .join();
-    const body = { index: { number_of_replicas: 1 } };
-    await call(instance, { method: "PUT", path: `/${some}/_settings?ignore_unavailable=true`, body }, signal);
+  for (const name of names) {
+    const request = { method: "PUT", path: `/${encodeURIComponent(name)}/_settings` } as const;
+    try {
+      await call(instance, { ...request, body: { index: { number_of_replicas: 1 } } }, signal);
+    } catch (error) {
+      // Such as an index that was deleted since, or that refuses changes of its settings.
+      if (!(error instanceof OpensearchRefusal) || error.status >= 500) throw error;
+    }
   }
   // Last: it marks, in the state of the cluster, that this is done.
   await putSettings(instance, { [defaultReplicas]: "1" }, signal);
