@@ -302,6 +302,7 @@ describe.skipIf(skip !== undefined)("members of a cluster of opensearch", { time
           longSignal(),
         );
       });
+      await copy.bootstrap();
       await copy.writeConfig();
       await copy.start();
       await copy.driver.ready(copy.instance, longSignal());
