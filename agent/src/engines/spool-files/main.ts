@@ -6,19 +6,17 @@ import { localFiles } from "./spool-files.ts";
 /*
  * Program of an engine's companion that serves the files of a backup to another member. It runs as the engine's user.
  */
-function setting(name: string): string {
-  const value = process.env[name];
-  if (value === undefined) throw new Error(`${name} is not set`);
-  return value;
-}
+const { FILES_ADDRESS: address = "", FILES_PORT: port = "", FILES_CLIENT: client = "" } = process.env;
+const { FILES_IDENTITY: identity = "", FILES_AUTHORITY: authority = "", FILES_DIRECTORY: directory = "" } = process.env;
+if ([address, port, client, directory].includes("")) throw new Error("the settings are incomplete");
 
 const server = await startFilesServer({
-  address: setting("FILES_ADDRESS"),
-  port: Number(setting("FILES_PORT")),
-  identity: readFileSync(setting("FILES_IDENTITY"), "utf8"),
-  authority: readFileSync(setting("FILES_AUTHORITY"), "utf8"),
-  client: setting("FILES_CLIENT"),
-  files: localFiles(runProgram, setting("FILES_DIRECTORY")),
+  address,
+  port: Number(port),
+  identity: readFileSync(identity, "utf8"),
+  authority: readFileSync(authority, "utf8"),
+  client,
+  files: localFiles(runProgram, directory),
 });
 for (const signal of ["SIGTERM", "SIGINT"] as const)
   process.once(signal, () => {
