@@ -130,7 +130,7 @@ describe.skipIf(skip !== undefined)("backups of an OpenSearch", { timeout: longM
     expect(await statusOf(reader.index({ index: "orders", body: {} }))).toBe(403);
     expect(await statusOf(open(former, copy).info())).toBe(401);
     expect(await statusOf(open({ password: logs.password }, copy).info())).toBe(401);
-    await services.verb(copy.service.id, "restart");
+    await services.verb(copy.service.id, "restart", longMs);
     // A restart ends the connections of the former client.
     expect(await countIn("orders", open({}, copy))).toBe(500);
     await services.delete(copy.service.id);

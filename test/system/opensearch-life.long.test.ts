@@ -104,8 +104,8 @@ describe.skipIf(skip !== undefined)("an OpenSearch through changes and kills", {
       const { nodes } = (await client.nodes.info()).body;
       return Object.values(nodes)[0]?.jvm?.mem.heap_max_in_bytes;
     };
-    await services.verb(logs.service.id, "stop");
-    await services.verb(logs.service.id, "start");
+    await services.verb(logs.service.id, "stop", longMs);
+    await services.verb(logs.service.id, "start", longMs);
     await expectComplete();
     const before = Number(await heap());
     expectStatus(await platform.rest.post(path("/storage/expand"), { storage_size_gb: 2 }), 202);

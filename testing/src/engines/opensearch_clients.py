@@ -52,7 +52,7 @@ print(
             "even": summed["aggregations"]["even"]["value"],
             "piped": [piped[0]["count"], piped[1]["hits"]["total"]["value"]],
             "delete_all": status_of(lambda: client.indices.delete(index="*")),
-            "settings": status_of(lambda: client.cluster.put_settings(body={"persistent": {}})),
+            "settings": status_of(lambda: client.cluster.put_settings(body={"persistent": {"cluster.max_shards_per_node": 7}})),
             "delete": status_of(lambda: client.indices.delete(index=index)),
         }
     )

@@ -23,7 +23,7 @@ export interface Services {
   /** The service once it has the status and no operation is in progress. */
   settled(id: string, status: string, withinMs?: number): Promise<ServiceJson>;
   /** Start, stop or restart, until the service has settled. */
-  verb(id: string, verb: "start" | "stop" | "restart"): Promise<ServiceJson>;
+  verb(id: string, verb: "start" | "stop" | "restart", withinMs?: number): Promise<ServiceJson>;
   delete(id: string): Promise<void>;
   /** Resolves when GET responds with 404. */
   deleted(id: string, withinMs?: number): Promise<void>;
@@ -92,9 +92,9 @@ export function createServices(platform: Platform, rest: Rest = platform.rest): 
       await settled(id, "Running");
       return open(id);
     },
-    async verb(id, verb) {
+    async verb(id, verb, withinMs = settleMs) {
       expectStatus(await rest.post(`/managed-services/${id}/${verb}`), 202);
-      return settled(id, verb === "stop" ? "Stopped" : "Running");
+      return settled(id, verb === "stop" ? "Stopped" : "Running", withinMs);
     },
     async delete(id) {
       expectStatus(await rest.delete(`/managed-services/${id}`), 202);
