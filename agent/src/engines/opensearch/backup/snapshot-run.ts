@@ -65,7 +65,8 @@ export function startRun(
     await createRepository(instance, bytesPerSecond, signal);
     await startSnapshot(instance, signal);
     guarding = guard().catch((error: unknown) => {
-      failure = error;
+      // A guard that was stopped has no finding.
+      if (error instanceof SpoolFull || !running.aborted) failure = error;
       finished.abort();
     });
   }
@@ -116,7 +117,9 @@ export function startRun(
       try {
         yield* send();
       } catch (error) {
-        // The files of a canceled snapshot are removed while they are read.
+        // The engine removes the files of a snapshot while the guard still cancels it.
+        finished.abort();
+        await guarding;
         throw failure ?? error;
       } finally {
         finished.abort();
