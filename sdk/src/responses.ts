@@ -1626,12 +1626,12 @@ export interface OrganizationFigures {
 /** A parameter of an engine. Values are strings in the engine's format, such as "8MB". */
 export interface ParameterState {
   readonly value: string;
-  /** Of this service: it can depend on the plan and on the number of nodes. */
+  /** The default of this service, which can depend on the plan and on the number of nodes. */
   readonly default: string;
   readonly status: ParameterStatus;
-  /** Why a value was rejected. */
+  /** The cause of a rejected value. */
   readonly reason: string | null;
-  /** What the value gives up, as a readable sentence, such as the durability of acknowledged writes. */
+  /** A guarantee that the value ends, as a readable sentence, such as the durability of acknowledged writes. */
   readonly warning: string | null;
 }
 

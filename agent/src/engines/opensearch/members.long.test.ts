@@ -81,7 +81,7 @@ describe.skipIf(skip !== undefined)("members of a cluster of opensearch", { time
     }
   }
 
-  const reportOf = (number: number) => {
+  const reportOf = async (number: number) => {
     const { driver, instance } = machineOf(number);
     return driver.peers?.report(instance, AbortSignal.timeout(5_000)).catch(() => undefined);
   };

@@ -79,7 +79,7 @@ export type ParameterState = Message<"holdfast.v1.ParameterState"> & {
   value: string;
 
   /**
-   * Of this service: it can depend on the plan and on the number of nodes.
+   * The default of this service, which can depend on the plan and on the number of nodes.
    *
    * @generated from field: string default = 2;
    */
@@ -91,14 +91,14 @@ export type ParameterState = Message<"holdfast.v1.ParameterState"> & {
   status: ParameterStatus;
 
   /**
-   * Why a value was rejected.
+   * The cause of a rejected value.
    *
    * @generated from field: optional string reason = 4;
    */
   reason?: string | undefined;
 
   /**
-   * What the value gives up, as a readable sentence, such as the durability of acknowledged writes.
+   * A guarantee that the value ends, as a readable sentence, such as the durability of acknowledged writes.
    *
    * @generated from field: optional string warning = 5;
    */
@@ -117,7 +117,7 @@ export type ParameterStateJson = {
   value?: string;
 
   /**
-   * Of this service: it can depend on the plan and on the number of nodes.
+   * The default of this service, which can depend on the plan and on the number of nodes.
    *
    * @generated from field: string default = 2;
    */
@@ -129,14 +129,14 @@ export type ParameterStateJson = {
   status?: ParameterStatusJson;
 
   /**
-   * Why a value was rejected.
+   * The cause of a rejected value.
    *
    * @generated from field: optional string reason = 4;
    */
   reason?: string;
 
   /**
-   * What the value gives up, as a readable sentence, such as the durability of acknowledged writes.
+   * A guarantee that the value ends, as a readable sentence, such as the durability of acknowledged writes.
    *
    * @generated from field: optional string warning = 5;
    */
