@@ -130,7 +130,7 @@ function isPlain(path: string): boolean {
 
 /** The body of a request to delete several objects; undefined if one of them has another prefix. */
 async function deletionOf(request: IncomingMessage, prefix: string): Promise<string | undefined> {
-  if (Number(request.headers["content-length"] ?? Number.NaN) > maxDeletionBytes) return undefined;
+  if (!(Number(request.headers["content-length"]) <= maxDeletionBytes)) return undefined;
   const body = await text(request);
   const keys = [...body.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = ""]) => key);
   const isScoped = keys.length > 0 && keys.every((key) => isPlain(key) && key.startsWith(prefix));

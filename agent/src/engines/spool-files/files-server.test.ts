@@ -1,11 +1,12 @@
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import type { Server } from "node:https";
+import { request, type Server } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportKey, newKeyPair } from "@holdfast/common/signing-key.ts";
 import { createTestAuthority } from "@holdfast/testing/controller/test-authority.ts";
+import { inheritedNames } from "@holdfast/testing/hostile/inherited-names.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runProgram } from "../../os/program.ts";
@@ -77,6 +78,25 @@ test("serves no file outside of the directory, and none that is absent", async (
   const files = clientWith(identities.agent);
   for (const path of ["../secret", "/etc/passwd", "a/../../secret", "", "absent"])
     await expect(files.read(path, 0, signal).next()).rejects.toThrow("refused");
+});
+
+test("has no path of a name that every object inherits", async () => {
+  const statusOf = (method: string, path: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const credentials = { key: identities.agent, cert: identities.agent, ca: authority, servername: "server" };
+      request({ host: address, port, method, path, agent: false, ...credentials }, (response) => {
+        resolve(response.resume().statusCode);
+      })
+        .on("error", reject)
+        .end();
+    });
+  for (const word of inheritedNames)
+    for (const [method, path] of [
+      ["GET", `/${word}`],
+      ["POST", `/files/${word}`],
+      ["GET", `/file?path=${word}&bytes=${word}`],
+    ] as const)
+      expect(await statusOf(method, path), path).toBe(404);
 });
 
 test("refuses clients that are no agent of a member, and is refused as another server", async () => {
