@@ -24,7 +24,7 @@ describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of OpenSe
   it("do on a real service what the page shows", async () => {
     const { run, json } = shell;
     const commands = commandsOfPage("opensearch");
-    expect(commands.length).toBe(9);
+    expect(commands.length).toBe(10);
     const printed = new Map<string, string>();
     const write = `--request PUT --header "content-type: application/json" --data '{"number": 7}'`;
     for (const command of commands) {
