@@ -306,13 +306,19 @@ describe("the inference proxy", () => {
     });
     for (const model of ["bytewise", "twice", "inline", "none", "junk", "failing", "endless"]) await streamed(model);
     for (const model of ["zero", "none", "negative", "fraction", "huge", "plain"]) await fixture.chat(secret, model);
+    const exactModels = ["bytewise", "twice", "inline", "zero", "plain"];
     const usage = await waitUntil(
       "all of it is in usage",
       async () => {
         const found = await fixture.usage("model");
-        const models = new Set(found.items.map(({ model }) => model));
+        const requests = new Map(found.items.map((item) => [item.model, item.requests]));
         const charged = cuts.filter((at) => at >= outputSentAt);
-        return charged.every((at) => models.has(`provider_c/cut-${at}`)) && models.has("provider_c/huge") && found;
+        return (
+          charged.every((at) => requests.has(`provider_c/cut-${at}`)) &&
+          requests.has("provider_c/huge") &&
+          exactModels.every((model) => requests.get(`provider_c/${model}`) === provider.ledger.get(model)?.requests) &&
+          found
+        );
       },
       { withinMs: 10_000 },
     );
@@ -331,8 +337,7 @@ describe("the inference proxy", () => {
         charged?.completionTokens,
       ]);
     }
-    for (const model of ["bytewise", "twice", "inline", "zero", "plain"])
-      expect(exact.has(`provider_c/${model}`)).toBe(true);
+    for (const model of exactModels) expect(exact.has(`provider_c/${model}`)).toBe(true);
     const sum = usage.items.reduce((all, { cost_cents: cost }) => all + cost, 0);
     expect(usage.total.cost_cents).toBeCloseTo(sum, 6);
   }, 60_000);
