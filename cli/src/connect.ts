@@ -38,7 +38,8 @@ export async function connectTo(
     const program = await programOf(context, client, connection, files);
     const session = client.session(connection, login, files);
     if (client.ignoresHostName === true) await verifyName(connection);
-    await run(program, { ...session, args: [...session.args, ...args] }, context);
+    const others = client.arguments?.(args) ?? args;
+    await run(program, { ...session, args: [...session.args, ...others] }, context);
   } finally {
     files.remove();
   }

@@ -1,6 +1,14 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { pythonOpensearch } from "@holdfast/testing/engines/opensearch-programs.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
+import { pythonEnvironment } from "@holdfast/testing/servers/python-environment.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commandsOfPage, createPageShell, type PageShell } from "./commands/page-shell.ts";
 
@@ -24,14 +32,15 @@ describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of OpenSe
   it("do on a real service what the page shows", async () => {
     const { run, json } = shell;
     const commands = commandsOfPage("opensearch");
-    expect(commands.length).toBe(10);
+    expect(commands.length).toBe(11);
     const printed = new Map<string, string>();
-    const write = `--request PUT --header "content-type: application/json" --data '{"number": 7}'`;
     for (const command of commands) {
       if (command.startsWith("holdfast indices list"))
-        await run(`holdfast services connect logs -- --request-target '/orders/_doc/7?refresh=true' ${write}`);
+        await run(
+          `holdfast services connect logs -- '/orders/_doc/7?refresh=true' --request PUT --data '{"number": 7}'`,
+        );
       const [backup] = command.includes(" ID ") ? await json<{ id: string }[]>("holdfast backups list logs") : [];
-      printed.set(command, await run(command.replace(" ID ", ` ${backup?.id} `)));
+      printed.set(command, await run(command.replace(" ID ", ` ${backup?.id} `).replace(/ > .*/, "")));
     }
     const outputOf = (start: string) => printed.get(commands.find((each) => each.startsWith(start)) ?? "");
     expect(printed.get("holdfast services connect logs")).toContain('"number" : "2.19.4"');
@@ -42,5 +51,28 @@ describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of OpenSe
     expect(JSON.parse(read)).toMatchObject({ _source: { number: 7 } });
     await run("holdfast indices delete before orders --yes");
     expect(await json<unknown[]>("holdfast indices list before")).toEqual([]);
+  });
+
+  it("connect with programs of their own before the name resolves", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "holdfast-opensearch-"));
+    const commandLine = createCommandLine({ HOLDFAST_DATA: platform.directory });
+    try {
+      const print = async (...args: string[]) =>
+        (await commandLine.run(["services", "connect", "logs", ...args])).stdout;
+      expect(JSON.parse(await print("--", "/"))).toMatchObject({ version: { number: "2.19.4" } });
+      const python = join(await pythonEnvironment(pythonOpensearch), "python3");
+      symlinkSync(join(import.meta.dirname, "..", "node_modules"), join(directory, "node_modules"));
+      for (const [language, program, file] of [
+        ["python", python, "connect.py"],
+        ["node", process.execPath, "connect.mjs"],
+      ] as const) {
+        writeFileSync(join(directory, file), await print("--snippet", language));
+        const { stdout } = await promisify(execFile)(program, [join(directory, file)]);
+        expect(stdout).toBe("2.19.4\n");
+      }
+    } finally {
+      commandLine.remove();
+      rmSync(directory, { recursive: true });
+    }
   });
 });

@@ -25,6 +25,12 @@ export interface EngineClient {
   readonly snippets?: Readonly<Partial<Record<SnippetLanguage, (values: Snippet) => string>>>;
   /** True if the client connects to the name alone. It then sees the address of it, if the host does not resolve it. */
   readonly resolvesName?: true;
+  /** Arguments of the client for those of the user; the same ones by default. */
+  arguments?(args: readonly string[]): readonly string[];
+  /** True if users are created by the API alone: a copy has a password for each of them. */
+  readonly hasManagedUsersOnly?: true;
+  /** True if the members elect their leader, so that one member grows to three at once. */
+  readonly electsLeader?: true;
 }
 
 export const snippetLanguages = ["node", "python", "go", "java", "ruby", "php", "psql"] as const;

@@ -46,7 +46,7 @@ export function snippetOf(
   if (languages.length > 0)
     throw new UsageError(`${name} is ${type}: --snippet has programs in ${languages.join(", ")} for it`);
   const others = Object.keys(clients).filter((each) => snippetLanguagesOf(each).length > 0);
-  throw new UsageError(`${name} is ${type}: --snippet has programs for ${others.join(" and ")} only`);
+  throw new UsageError(`${name} is ${type}: --snippet has programs for ${others.join(", ")} only`);
 }
 
 /** Languages in which there is a program for an engine. */
@@ -60,6 +60,7 @@ export function findConninfoFormat(type: string): ConninfoFormat | undefined {
   return findClient(type)?.conninfo;
 }
 
-function findClient(type: string): EngineClient | undefined {
+/** Undefined for an engine without a client here. */
+export function findClient(type: string): EngineClient | undefined {
   return Object.hasOwn(clients, type) ? clients[type] : undefined;
 }

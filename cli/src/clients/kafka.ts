@@ -15,4 +15,6 @@ export const kafka: EngineClient = {
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
     return { args: ["-F", files.write("kcat.conf", lines.join(""))], environment: {} };
   },
+  hasManagedUsersOnly: true,
+  electsLeader: true,
 };

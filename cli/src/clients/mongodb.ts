@@ -11,4 +11,5 @@ export const mongodb: EngineClient = {
     const script = files.write("connect.js", `db = connect(${JSON.stringify(uri)});\n`);
     return { args: ["--nodb", "--quiet", "--shell", script], environment: {} };
   },
+  hasManagedUsersOnly: true,
 };

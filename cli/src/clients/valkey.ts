@@ -10,4 +10,5 @@ export const valkey: EngineClient = {
     return { args, environment: { REDISCLI_AUTH: password } };
   },
   ignoresHostName: true,
+  hasManagedUsersOnly: true,
 };

@@ -1,6 +1,7 @@
 import type { ManagedService, Operation } from "@holdfast/sdk/responses.ts";
 import { InvalidArgumentError } from "commander";
 import type { CliCommand } from "../command.ts";
+import { findClient } from "../clients/engine-clients.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, integer, timeOrAge } from "../flag-values.ts";
 import { withSource } from "./restore-moments.ts";
@@ -85,13 +86,16 @@ export function addServiceCopies(services: CliCommand): void {
 }
 
 /** Prints which replicas and passwords of its source a copy lacks, with the commands that add them. */
-function noteOmissions({ output, program }: Context, { name, quorum }: ManagedService, nodes = 1): void {
-  const replicas = nodes === 1 ? "The copy has no replicas, and users" : "Users of the copy";
-  output.info(`
-${replicas} that \`users list\` shows with managed=false have no password:`);
-  // Nodes that elect their leader are three at least: two have no majority without each other.
-  if (nodes === 1) output.info(`${program} nodes add ${name}${quorum === null ? "" : " --count 2"}`);
-  output.info(`${program} users password ${name} USER --reset`);
+function noteOmissions({ output, program }: Context, copy: ManagedService, nodes = 1): void {
+  const { electsLeader, hasManagedUsersOnly } = findClient(copy.database_type) ?? {};
+  const isAlone = nodes === 1;
+  const lacksPasswords = hasManagedUsersOnly !== true;
+  const users = "sers that `users list` shows with managed=false have no password:";
+  if (isAlone && lacksPasswords) output.info(`\nThe copy has no replicas, and u${users}`);
+  else if (isAlone) output.info("\nThe copy has no replicas:");
+  else if (lacksPasswords) output.info(`\nU${users}`);
+  if (isAlone) output.info(`${program} nodes add ${copy.name}${electsLeader === true ? " --count 2" : ""}`);
+  if (lacksPasswords) output.info(`${program} users password ${copy.name} USER --reset`);
 }
 
 const copyFields = [...serviceFields, "restored_from", "restores_to"];

@@ -284,7 +284,7 @@ function addConnect(services: CliCommand): void {
       new Option(
         "--snippet <language>",
         "only print a program that connects; it works before the name resolves on this host. " +
-          "MySQL has node, python, go and java, PostgreSQL has all",
+          "PostgreSQL has all, MySQL has node, python, go and java, OpenSearch has node and python",
       ).choices(snippetLanguages),
     )
     .excludes("--snippet", "--conninfo")
@@ -292,6 +292,7 @@ function addConnect(services: CliCommand): void {
     .example("services connect orders --snippet python > connect.py")
     .example('services connect orders -- -c "SELECT version()"')
     .example("services connect cache -- DBSIZE")
+    .example("services connect logs -- /_cat/indices?v")
     .example("services connect orders --user reports --database shop --conninfo")
     .does(async (context, name: string, args: string[], { conninfo, snippet, ...options }: ConnectFlags) => {
       const service = await context.service(name);

@@ -6,7 +6,8 @@ import type { RunningService } from "../platform/services.ts";
 import { pythonEnvironment } from "../servers/python-environment.ts";
 import { withClientFiles } from "./client-files.ts";
 
-const packages = ["opensearch-py==3.2.0"];
+/** The packages of OpenSearch's client for Python. */
+export const pythonOpensearch = ["opensearch-py==3.2.0"];
 const limitMs = 300_000;
 
 /**
@@ -14,7 +15,7 @@ const limitMs = 300_000;
  * namespace, which needs root.
  */
 export async function runPythonOpensearch(platform: Platform, service: RunningService): Promise<unknown> {
-  const programs = await pythonEnvironment(packages);
+  const programs = await pythonEnvironment(pythonOpensearch);
   const { connection, password } = service;
   return withClientFiles(platform, service, async (directory) => {
     const script = 'mount --bind "$0" /etc/hosts && exec "$@"';

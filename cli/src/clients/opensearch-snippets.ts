@@ -1,0 +1,38 @@
+import type { Snippet, SnippetLanguage } from "./engine-client.ts";
+
+/** Complete programs that connect to the address and verify the name. Each prints the version of the engine. */
+// The comment of each line is the command that runs the program.
+export const opensearchSnippets: Readonly<Partial<Record<SnippetLanguage, (values: Snippet) => string>>> = {
+  python: (values) => `# pip install opensearch-py; python3 connect.py
+from pathlib import Path
+
+from opensearchpy import OpenSearch
+
+client = OpenSearch(
+    [{"host": ${double(values.address)}, "port": ${values.port}}],
+    # The certificate has the name, not the address.
+    ssl_assert_hostname=${double(values.host)},
+    use_ssl=True,
+    ca_certs=${double(values.caFile)},
+    http_auth=(${double(values.user)}, Path(${double(values.passwordFile)}).read_text()),
+)
+print(client.info()["version"]["number"])`,
+
+  node: (values) => `// npm install @opensearch-project/opensearch; node connect.mjs
+import { readFileSync } from "node:fs";
+import { Client } from "@opensearch-project/opensearch";
+
+const client = new Client({
+  node: ${double(`https://${bracketed(values.address)}:${values.port}`)},
+  auth: { username: ${double(values.user)}, password: readFileSync(${double(values.passwordFile)}, "utf8") },
+  // The certificate has the name, not the address.
+  ssl: { ca: readFileSync(${double(values.caFile)}), servername: ${double(values.host)} },
+});
+const { body } = await client.info();
+console.log(body.version.number);
+await client.close();`,
+};
+
+/** A literal of JSON, which Python and JavaScript read too. */
+const double = (text: string) => JSON.stringify(text);
+const bracketed = (address: string) => (address.includes(":") ? `[${address}]` : address);
