@@ -17,7 +17,8 @@ interface ApplyFlags extends WaitFlags {
 export function windowText(text: string): MaintenanceWindow {
   const [, name = "", hour = ""] = /^([a-z]+)[ :](\d{1,2})$/.exec(text.toLowerCase()) ?? [];
   const day = days.find((each) => each === name);
-  if (day === undefined || Number(hour) > 23) throw new InvalidArgumentError('it must have the format "sunday 3"');
+  if (day === undefined || Number(hour) > 23)
+    throw new InvalidArgumentError('A window is a day and an hour in UTC, such as "sunday 3".');
   return { day, hour: Number(hour) };
 }
 

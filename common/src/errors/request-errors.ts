@@ -14,7 +14,7 @@ export const requestErrors = {
   PRECONDITION_FAILED:      { grpc: "ABORTED",             status: 412, title: "The object has changed",                help: "Read it again and send its new ETag in If-Match." },
   BODY_TOO_LARGE:           { grpc: "INVALID_ARGUMENT",    status: 413, title: "The body is too large",                 help: "The detail has the limit of this method." },
   UNSUPPORTED_MEDIA_TYPE:   { grpc: "INVALID_ARGUMENT",    status: 415, title: "The body must be JSON",                 help: "Send Content-Type: application/json." },
-  NOT_POSSIBLE:             { grpc: "FAILED_PRECONDITION", status: 422, title: "The request cannot be fulfilled",       help: "The detail has the reason." },
+  NOT_POSSIBLE:             { grpc: "FAILED_PRECONDITION", status: 422, title: "The request cannot be fulfilled",       help: "Change what the reason names, and send the request again." },
   TARGET_NOT_ALLOWED:       { grpc: "FAILED_PRECONDITION", status: 422, title: "The target is not allowed",             help: "Name a public HTTP server. An operator can allow more networks with HOLDFAST_ALLOW_EGRESS." },
   IDEMPOTENCY_KEY_REUSED:   { grpc: "FAILED_PRECONDITION", status: 422, title: "The Idempotency-Key was used before",   help: "A key belongs to one request. Send another key with another body or query." },
   RATE_LIMITED:             { grpc: "RESOURCE_EXHAUSTED",  status: 429, title: "Too many requests",                     help: "Wait for the seconds in Retry-After." },

@@ -146,7 +146,10 @@ export function createRestoreHandlers(deps: RestoreApiDeps & { readonly owners: 
         const owner = owners.owner(serviceId, call);
         const service = requireRunning(owner);
         if (engineOf(service.spec.databaseType)?.backups?.fork !== true)
-          throw new HoldfastError("NOT_SUPPORTED", `${service.spec.databaseType} cannot be forked.`);
+          throw new HoldfastError(
+            "NOT_SUPPORTED",
+            `${service.spec.databaseType} cannot be forked: restore a backup into a new service.`,
+          );
         const backup =
           backupId === undefined ? newestOf(serviceId) : owners.backup(serviceId, backupId, call).backup.object;
         requireCompleted(backup);
@@ -209,7 +212,7 @@ function earlierWarnings({ restoresTo, targetTime }: ChosenOrigin, databaseType:
   if (point === undefined || targetTime !== null || restoresTo === undefined || restoresTo === point) return [];
   const [requested, reached] = [point, restoresTo].map((ms) => new Date(ms).toISOString());
   return [
-    `The data are those of ${reached}, not of ${requested}: a ${databaseType} is restored to its backups, and this is the newest one at or before that time.`,
+    `The data are those of ${reached}, not of ${requested}: services of ${databaseType} are restored to their backups, and this is the newest one at or before that time.`,
   ];
 }
 
