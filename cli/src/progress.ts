@@ -11,6 +11,8 @@ export interface Step {
 /** Shows the progress of a wait. */
 export interface Progress {
   update(step: Step): void;
+  /** Shows that the API does not respond; the next update replaces it. */
+  outage(): void;
   /** Erases the progress line. */
   end(): void;
 }
@@ -34,6 +36,12 @@ export function createProgress(screen: Screen, subject: string): Progress {
         screen.write(`${name}: ${now} ${progress_pct}%\n`);
       }
       step = now;
+    },
+    outage() {
+      step = "";
+      const line = `${name}: the API does not respond; the wait continues`;
+      if (screen.isTTY === true) screen.write(`\r\u001b[K${line.slice(0, (screen.columns ?? 80) - 1)}`);
+      else screen.write(`${line}\n`);
     },
     end() {
       if (screen.isTTY === true) screen.write("\r\u001b[K");

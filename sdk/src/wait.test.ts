@@ -58,6 +58,15 @@ describe("waitFor", () => {
     expect(new Set(paths)).toEqual(new Set(["/files-services/f1"]));
   });
 
+  test("an outage of the API is reported once, and progress after it again", async () => {
+    const reports: string[] = [];
+    const pending = { status: "Pending", operation: stop };
+    const client = clientOf([pending, 503, new TypeError("fetch failed"), pending, { status: "Running" }]);
+    const onOutage = () => reports.push("outage");
+    await client.waitFor("s1", "Running", { onProgress: () => reports.push("progress"), onOutage });
+    expect(reports).toEqual(["progress", "outage", "progress"]);
+  });
+
   test("an outage of the API does not end the wait", async () => {
     const client = clientOf([{ status: "Pending" }, new TypeError("cut"), 503, 429, { status: "Running" }]);
     expect(await client.waitFor("s1", "Running")).toMatchObject({ status: "Running" });

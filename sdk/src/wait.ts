@@ -36,6 +36,8 @@ export interface WaitLimits {
   /** Timeout of the wait; 15 minutes by default. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Called when the API begins not to respond; the wait continues. `onProgress` is called after it responds again. */
+  readonly onOutage?: ((error: ConnectionFailed | Unavailable) => void) | undefined;
 }
 
 /** Options of a wait for an operation. */
@@ -62,7 +64,7 @@ export async function waitFor(
   { services, operations }: { readonly services: WaitedServices; readonly operations: Pick<Operations, "get"> },
   service: ManagedService | string,
   requested: ServiceStatus | DeletedTarget,
-  { timeoutMs = defaultTimeoutMs, signal, onProgress }: WaitOptions = {},
+  { timeoutMs = defaultTimeoutMs, signal, onProgress, onOutage }: WaitOptions = {},
 ): Promise<ManagedService | undefined> {
   const target = requested === "gone" ? "deleted" : requested;
   const { id, operation } = typeof service === "string" ? { id: service, operation: null } : service;
@@ -101,6 +103,10 @@ export async function waitFor(
     signal,
     isExpectedError: (error) => target === "deleted" && error instanceof NotFound,
     toleratesOutage: () => wasSeen,
+    onOutage: (error) => {
+      last = "";
+      onOutage?.(error);
+    },
   });
 }
 
@@ -108,7 +114,7 @@ export async function waitFor(
 export async function waitForOperation(
   operations: Operations,
   operation: Operation | string,
-  { timeoutMs = defaultTimeoutMs, signal, onProgress }: OperationWaitOptions = {},
+  { timeoutMs = defaultTimeoutMs, signal, onProgress, onOutage }: OperationWaitOptions = {},
 ): Promise<Operation> {
   const id = typeof operation === "string" ? operation : operation.id;
   let wasSeen = typeof operation !== "string";
@@ -129,6 +135,10 @@ export async function waitForOperation(
     timeoutMs,
     signal,
     toleratesOutage: () => wasSeen,
+    onOutage: (error) => {
+      last = "";
+      onOutage?.(error);
+    },
   });
   if (found === undefined) throw new Error("a wait for an operation returned no operation");
   return found;
@@ -152,6 +162,7 @@ export async function pollUntil<T>(
     readonly isExpectedError?: (error: unknown) => boolean;
     /** False until the first response, so that an unreachable API or an unknown id is reported immediately. */
     readonly toleratesOutage: () => boolean;
+    readonly onOutage?: WaitLimits["onOutage"];
   },
 ): Promise<T | undefined> {
   const { timeoutMs, signal } = wait;
@@ -171,6 +182,7 @@ export async function pollUntil<T>(
       if (wait.isExpectedError?.(error) === true) return undefined;
       const isOutage = error instanceof ConnectionFailed || error instanceof Unavailable;
       if (!wait.toleratesOutage() || !isOutage) throw error;
+      if (cause === undefined) wait.onOutage?.(error);
       cause = error;
     }
     if (performance.now() + pauseMs > deadline) throw timedOut();

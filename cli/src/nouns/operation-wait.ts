@@ -15,6 +15,7 @@ export async function waitForOperation(
     return await context.client.waitForOperation(operation, {
       timeoutMs: timeoutSeconds * 1000,
       signal: context.signal,
+      onOutage: () => progress.outage(),
       onProgress: ({ status, step, progress_pct }) => progress.update({ status, current_task: step, progress_pct }),
     });
   } catch (error) {

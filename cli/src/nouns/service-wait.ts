@@ -65,6 +65,7 @@ export async function waitForService(
     const options: WaitOptions = {
       timeoutMs: timeoutSeconds * 1000,
       signal: context.signal,
+      onOutage: () => progress.outage(),
       onProgress: (summary) => progress.update(summary),
     };
     const { client } = context;
