@@ -8,7 +8,7 @@ import { engineClientOf } from "./clients/engine-clients.ts";
 import type { Context } from "./context.ts";
 import { engineLogin } from "./engine-login.ts";
 import { ChildEnded, Interrupted } from "./exit-code.ts";
-import { withHostName } from "./hosts-namespace.ts";
+import { type HostName, withHostNames } from "./hosts-namespace.ts";
 import { isUnresolved, noteUnresolvedName } from "./name-notice.ts";
 import { createTemporaryFiles, type PrivateFiles } from "./private-files.ts";
 
@@ -53,13 +53,22 @@ async function programOf(
   files: Pick<PrivateFiles, "write">,
 ): Promise<ClientProgram> {
   const program = findClientProgram(client, context.environment);
-  const address = primaryAddress(connection);
-  if (client.resolvesName === true && address !== undefined && (await isUnresolved(context, connection.host))) {
-    const resolving = withHostName(program, { host: connection.host, address }, files);
+  const names = namesOf(connection);
+  if (client.resolvesName === true && names.length > 0 && (await isUnresolved(context, connection.host))) {
+    const resolving = withHostNames(program, names, files);
     if (resolving !== undefined) return resolving;
   }
   await noteUnresolvedName(context, connection.host);
   return program;
+}
+
+/** The names of the service and of its nodes, for clients that connect to each node. Empty without a machine. */
+function namesOf(connection: Connection): HostName[] {
+  const named = [
+    { host: connection.host, address: primaryAddress(connection) },
+    ...connection.nodes.map(({ hostname, addresses: [address] }) => ({ host: hostname, address })),
+  ];
+  return named.flatMap(({ host, address }) => (address === undefined ? [] : [{ host, address }]));
 }
 
 /** Rejects unless the server's certificate has the host name of the service. */

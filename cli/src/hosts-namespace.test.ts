@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { withHostName } from "./hosts-namespace.ts";
+import { withHostNames } from "./hosts-namespace.ts";
 import { createTemporaryFiles } from "./private-files.ts";
 
 const target = { host: "shop-abc.local.holdfast.test", address: "127.77.0.1" };
@@ -8,7 +8,11 @@ const target = { host: "shop-abc.local.holdfast.test", address: "127.77.0.1" };
 test("a program resolves the name, and others do not", () => {
   const files = createTemporaryFiles();
   try {
-    const resolving = withHostName({ command: "getent", args: ["hosts"] }, target, files);
+    const resolving = withHostNames(
+      { command: "getent", args: ["hosts"] },
+      [{ host: "other.test", address: "127.77.0.2" }, target],
+      files,
+    );
     // A kernel may refuse namespaces to users; root has them.
     if (resolving === undefined) return expect(process.getuid?.()).not.toBe(0);
     const output = execFileSync(resolving.command, [...resolving.args, target.host], { encoding: "utf8" });

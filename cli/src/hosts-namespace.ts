@@ -9,15 +9,21 @@ const unshare = ["unshare", "--mount"];
 const unshareUser = [...unshare, "--user", "--map-current-user", "--keep-caps"];
 const bindAndRun = `mount --bind "$0" ${systemHosts} && exec "$@"`;
 
+export interface HostName {
+  readonly host: string;
+  readonly address: string;
+}
+
 /**
- * The program in a mount namespace in which a name resolves to an address. Undefined if this host does not permit it.
+ * The program in a mount namespace in which names resolve to addresses. Undefined if this host does not permit it.
  */
-export function withHostName(
+export function withHostNames(
   program: ClientProgram,
-  { host, address }: { readonly host: string; readonly address: string },
+  names: readonly HostName[],
   files: Pick<PrivateFiles, "write">,
 ): ClientProgram | undefined {
-  const hosts = files.write("hosts", `${address} ${host}\n${readHosts()}`);
+  const lines = names.map(({ host, address }) => `${address} ${host}\n`);
+  const hosts = files.write("hosts", `${lines.join("")}${readHosts()}`);
   const prefix = [...(process.getuid?.() === 0 ? unshare : unshareUser), "sh", "-c", bindAndRun, hosts];
   const [command = "", ...args] = prefix;
   try {

@@ -1,4 +1,5 @@
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
+import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -54,6 +55,18 @@ describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of Kafka"
       const members = await json<{ connected: boolean; sync_state: string }[]>("holdfast nodes status bus");
       return members.length === 3 && members.every((each) => each.connected && each.sync_state === "streaming");
     });
+  });
+
+  it("connect to all brokers before their names resolve", async () => {
+    const commandLine = createCommandLine({ HOLDFAST_DATA: platform.directory });
+    try {
+      const { stdout } = await commandLine.run(["services", "connect", "bus", "--", "-L"]);
+      expect(stdout).toContain("3 brokers");
+      const read = await commandLine.run("services connect bus -- -C -t orders -o beginning -e -q -K:".split(" "));
+      expect(read.stdout).toContain("7:seven");
+    } finally {
+      commandLine.remove();
+    }
   });
 
   it("copy, change and stop it, and show its connections", async () => {

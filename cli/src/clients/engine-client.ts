@@ -23,7 +23,7 @@ export interface EngineClient {
   readonly conninfo?: ConninfoFormat;
   /** Complete programs by language; absent for an engine without any. */
   readonly snippets?: Readonly<Partial<Record<SnippetLanguage, (values: Snippet) => string>>>;
-  /** True if the client connects to the name alone. It then sees the address of it, if the host does not resolve it. */
+  /** True if the client connects to names alone. It then sees their addresses, if the host does not resolve them. */
   readonly resolvesName?: true;
   /** Arguments of the client for those of the user; the same ones by default. */
   arguments?(args: readonly string[]): readonly string[];

@@ -15,6 +15,7 @@ export const kafka: EngineClient = {
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
     return { args: ["-F", files.write("kcat.conf", lines.join(""))], environment: {} };
   },
+  resolvesName: true,
   hasManagedUsersOnly: true,
   electsLeader: true,
 };
