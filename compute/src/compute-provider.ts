@@ -224,19 +224,25 @@ export interface ImageFacts {
   readonly madeAt?: number;
   /** Versions of the image's collation libraries by name: `libc`, `ICU`. */
   readonly textLibraries?: Readonly<Record<string, string>>;
+  /** Plugins of the engine that the operator adds to images of this version, by name; absent without any. */
+  readonly plugins?: readonly string[];
 }
 
 /**
- * Engine versions of all hosts. A version is available if one host has it; otherwise the first reason counts.
- * Image ids are omitted, because they differ between hosts.
+ * Engine versions of all hosts. A version is available if one host has it; otherwise the first reason counts. Its
+ * plugins are those that all hosts with the version have: a service may be placed on any of them. Image ids are
+ * omitted, because they differ between hosts.
  */
 export function unionOf(all: Iterable<ImageFacts>): ImageFacts[] {
   const union = new Map<string, ImageFacts>();
-  for (const { engine, version, available, reason } of all) {
+  for (const { engine, version, available, reason, plugins = [] } of all) {
     const key = `${engine} ${version}`;
     const found = union.get(key);
+    const here = { engine, version, available, ...(reason !== undefined && { reason }) };
     if (found === undefined || (!found.available && available))
-      union.set(key, { engine, version, available, ...(reason !== undefined && { reason }) });
+      union.set(key, { ...here, ...(plugins.length > 0 && { plugins }) });
+    else if (available && found.plugins !== undefined)
+      union.set(key, { ...found, plugins: found.plugins.filter((name) => plugins.includes(name)) });
   }
   return [...union.values()];
 }

@@ -614,6 +614,14 @@ export interface Catalog {
        */
       readonly modes: readonly string[];
     } | null;
+    /** Features that need plugins of the engine, which the operator adds. */
+    readonly features: readonly {
+      readonly name: string;
+      readonly description: string;
+      /** False when this installation cannot provide it; the reason is in `reason`. */
+      readonly available: boolean;
+      readonly reason: string | null;
+    }[];
   }[];
   readonly plans: readonly {
     readonly plan_name: string;

@@ -12,6 +12,9 @@ export function addCatalog(catalog: CliCommand): void {
         versions: engine.versions.map(({ version, available }) => (available ? version : `${version} (not available)`)),
       }));
       output.list(engines, ["database_type", "title", "versions", "default_version", "port"]);
+      for (const { title, features = [] } of offer.engines)
+        for (const { name, available, reason } of features)
+          output.info(`${title}, ${name}: ${available ? "available" : `not available: ${reason ?? ""}`}.`);
       const { available, reason } = offer.files;
       output.info(`\nFiles services: ${available ? "available" : `not available: ${reason ?? ""}`}.\n`);
       output.list(offer.plans, ["plan_name", "vcpu", "memory_gb", "kind", "monthly_cost"]);

@@ -48,6 +48,8 @@ export interface EngineRow {
   readonly hasDatabaseOwners?: true;
   /** True if it has topics and consumer groups. */
   readonly hasTopics?: true;
+  /** Features that need plugins of operators. */
+  readonly features?: readonly EngineFeature[];
   /** True if it has indices of documents. */
   readonly hasIndices?: true;
   /** True if its databases can contain queues. */
@@ -70,6 +72,14 @@ export interface EngineRow {
   readonly privateListener?: { readonly port: number };
   /** Undefined for an engine without a pooler. */
   readonly pooler?: EnginePooler;
+}
+
+/** A feature that an engine has only with plugins that the operator of a host adds. */
+export interface EngineFeature {
+  readonly name: string;
+  readonly description: string;
+  /** Names of the plugins. */
+  readonly plugins: readonly string[];
 }
 
 /** Front end that translates another protocol for an engine. */

@@ -20,6 +20,10 @@ export function opensearchClients({ memoryBytes }: PlanSize): number {
   return Math.round(clamp((memoryBytes / gib) * 250, 250, 8_000));
 }
 
+/** The engine's plugin for models. */
+export const mlPlugin = "opensearch-ml";
+const neuralPlugin = "opensearch-neural-search";
+
 export const opensearch: EngineRow = {
   title: "OpenSearch",
   port: 9200,
@@ -33,6 +37,19 @@ export const opensearch: EngineRow = {
   extensions: [],
   hasDatabases: false,
   hasIndices: true,
+  features: [
+    { name: "models", description: "Machine learning models that run in the engine", plugins: [mlPlugin] },
+    {
+      name: "sparse_encoding",
+      description: "Ingest processor that writes weights of tokens, computed by a model",
+      plugins: [mlPlugin, neuralPlugin],
+    },
+    {
+      name: "neural_sparse",
+      description: "Queries by weights of tokens",
+      plugins: [mlPlugin, neuralPlugin],
+    },
+  ],
   hasQueues: false,
   hasQueryStatistics: false,
   hasWarmPool: false,

@@ -120,11 +120,12 @@ export const admissionMessage = (admission: Admission) =>
 export const admissionOf = (refusal: string): Admission =>
   refusal === "" ? { admitted: true } : { admitted: false, reason: refusal };
 
-export const imageMessage = ({ textLibraries = {}, madeAt, ...image }: ImageFacts) =>
+export const imageMessage = ({ textLibraries = {}, madeAt, plugins = [], ...image }: ImageFacts) =>
   create(ImageSchema, {
     ...image,
     ...(madeAt !== undefined && { madeAt: timestampFromMs(madeAt) }),
     textLibraries: { ...textLibraries },
+    plugins: [...plugins],
   });
 
 export function imageOf({
@@ -136,6 +137,7 @@ export function imageOf({
   engineVersion,
   madeAt,
   textLibraries,
+  plugins,
 }: Image): ImageFacts {
   return {
     engine,
@@ -146,6 +148,7 @@ export function imageOf({
     ...(engineVersion !== "" && { engineVersion }),
     ...(madeAt && { madeAt: timestampMs(madeAt) }),
     ...(Object.keys(textLibraries).length > 0 && { textLibraries }),
+    ...(plugins.length > 0 && { plugins }),
   };
 }
 

@@ -48,6 +48,10 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
         defaultVersion: engine.defaultVersion,
         parameters: parametersOf(engine).map(parameterMessage),
         extensions: [...engine.extensions],
+        features: engine.features.map(({ reason, ...feature }) => ({
+          ...feature,
+          ...(reason === undefined ? {} : { reason }),
+        })),
         ...(engine.backups && { backups: { ...engine.backups } }),
         ...(engine.pooler && { pooler: { port: engine.pooler.port, modes: [...engine.pooler.modes] } }),
       })),

@@ -21,6 +21,7 @@ export default {
     "holdfast.v1.Catalog.storage_tiers": "settings of the platform",
     "holdfast.v1.Catalog.zones": "settings of the platform",
     "holdfast.v1.CatalogEngine.extensions": "the catalog of engines",
+    "holdfast.v1.CatalogEngine.features": "the catalog of engines",
     "holdfast.v1.CatalogEngine.parameters": "the catalog of engines",
     "holdfast.v1.CatalogEngine.versions": "the catalog of engines",
     "holdfast.v1.CatalogMetric.engines": "the catalog of engines",

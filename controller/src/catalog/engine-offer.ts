@@ -24,6 +24,7 @@ export interface EngineOffer {
   readonly defaultVersion: string;
   readonly versions: readonly OfferedVersion[];
   readonly extensions: readonly string[];
+  readonly features: readonly OfferedFeature[];
   /** Absent for an engine without backups. */
   readonly backups?: EngineBackups;
   /** Absent for an engine without a pooler. */
@@ -50,6 +51,15 @@ export interface OfferedVersion {
   readonly title: string;
   readonly available: boolean;
   /** Reason for an unavailable version. */
+  readonly reason?: string;
+}
+
+/** A feature that needs plugins of operators. */
+export interface OfferedFeature {
+  readonly name: string;
+  readonly description: string;
+  readonly available: boolean;
+  /** Reason for an unavailable feature. */
   readonly reason?: string;
 }
 
@@ -86,6 +96,7 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
     defaultVersion: facts.defaultVersion,
     versions: versionsOf(facts, images),
     extensions: facts.extensions,
+    features: featuresOf(facts, images),
     ...(facts.backups && { backups: facts.backups }),
     ...(facts.pooler && { pooler: facts.pooler }),
     checkParameter: (version, name, text) => checkParameter(engine, version, name, text),
@@ -112,6 +123,20 @@ function versionsOf(facts: EngineFacts, images: readonly ImageFacts[]): OfferedV
     reason,
   }));
   return [...supported, ...missing];
+}
+
+/** Features of the default version, by the plugins that its images get. */
+function featuresOf(facts: EngineFacts, images: readonly ImageFacts[]): OfferedFeature[] {
+  const { engine, title, features = [], defaultVersion } = facts;
+  const image = images.find((candidate) => candidate.engine === engine && candidate.version === defaultVersion);
+  return features.map(({ name, description, plugins }) => {
+    const missing = plugins.filter((plugin) => image?.plugins?.includes(plugin) !== true);
+    if (image?.available !== true)
+      return { name, description, available: false, reason: image?.reason ?? "no node image has it" };
+    if (missing.length === 0) return { name, description, available: true };
+    const reason = `needs ${missing.join(" and ")}, which the operator adds to every host with ${title}`;
+    return { name, description, available: false, reason };
+  });
 }
 
 function offered(parameter: Parameter): OfferedParameter {

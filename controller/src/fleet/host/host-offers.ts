@@ -41,11 +41,14 @@ export function catalogOf(catalog: CatalogData, firstZone: string, hosts: Hosts)
 }
 
 /**
- * Images of the engine versions that at least one host has. `first`: images of the controllers' own provider, for the
- * time until hosts report images.
+ * Images of the engine versions that at least one host has. `first`: images of the controllers' own provider, for
+ * versions of which no host has reported.
  */
 export function imagesOf(first: readonly ImageFacts[], hosts: Hosts): ImageFacts[] {
-  return unionOf([...first, ...presentHosts(hosts).flatMap(({ status }) => status.images)]);
+  const reported = presentHosts(hosts).flatMap(({ status }) => status.images);
+  const isReported = ({ engine, version }: ImageFacts) =>
+    reported.some((each) => each.engine === engine && each.version === version);
+  return unionOf([...first.filter((each) => !isReported(each)), ...reported]);
 }
 
 function presentHosts(hosts: Hosts): HostObject[] {

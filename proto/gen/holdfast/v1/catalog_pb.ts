@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/catalog.proto.
  */
 export const file_holdfast_v1_catalog: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9jYXRhbG9nLnByb3RvEgtob2xkZmFzdC52MSITChFHZXRDYXRhbG9nUmVxdWVzdCKFAwoHQ2F0YWxvZxIrCgdlbmdpbmVzGAEgAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ0VuZ2luZRIgCgVwbGFucxgCIAMoCzIRLmhvbGRmYXN0LnYxLlBsYW4SLwoNc3RvcmFnZV90aWVycxgDIAMoCzIYLmhvbGRmYXN0LnYxLlN0b3JhZ2VUaWVyEiAKBXpvbmVzGAQgAygLMhEuaG9sZGZhc3QudjEuWm9uZRIqCgZsaW1pdHMYBSABKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTGltaXRzEjQKFWRlZmF1bHRfYWxsb3dlZF9jaWRycxgGIAMoCUIVsrsYESoPWyIxMjcuMC4wLjAvOCJdEhAKCGN1cnJlbmN5GAcgASgJEisKB21ldHJpY3MYCCADKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTWV0cmljEigKBWZpbGVzGAkgASgLMhkuaG9sZGZhc3QudjEuQ2F0YWxvZ0ZpbGVzOg26uxgJCgdDYXRhbG9nIkEKDENhdGFsb2dGaWxlcxIRCglhdmFpbGFibGUYASABKAgSEwoGcmVhc29uGAIgASgJSACIAQFCCQoHX3JlYXNvbiLMBQoNQ2F0YWxvZ0VuZ2luZRIVCg1kYXRhYmFzZV90eXBlGAEgASgJEh8KBXRpdGxlGAIgASgJQhCyuxgMKgpQb3N0Z3JlU1FMEgwKBHBvcnQYAyABKAUSfQoIdmVyc2lvbnMYBCADKAsyGi5ob2xkZmFzdC52MS5FbmdpbmVWZXJzaW9uQk+yuxhLKklbeyJ2ZXJzaW9uIjoiMTciLCJ0aXRsZSI6IlBvc3RncmVTUUwgMTciLCJhdmFpbGFibGUiOnRydWUsInJlYXNvbiI6bnVsbH1dEiEKD2RlZmF1bHRfdmVyc2lvbhgFIAEoCUIIsrsYBCoCMTcSnQIKCnBhcmFtZXRlcnMYBiADKAsyHC5ob2xkZmFzdC52MS5FbmdpbmVQYXJhbWV0ZXJC6gGyuxjlASriAVt7Im5hbWUiOiJ3b3JrX21lbSIsInR5cGUiOiJieXRlcyIsImRlc2NyaXB0aW9uIjoiTWVtb3J5IG9mIG9uZSBzb3J0IG9yIGhhc2ggYmVmb3JlIGl0IGdvZXMgdG8gZGlzayIsImRlZmF1bHQiOiI0TUIiLCJtaW5pbXVtIjoiNjRrQiIsIm1heGltdW0iOiIyMDk3MTUxa0IiLCJ2YWx1ZXMiOltdLCJ1bml0Ijoia0IiLCJuZWVkc19yZXN0YXJ0IjpmYWxzZSwidmVyc2lvbnMiOlsiMTciLCIxOCJdfV0SOgoKZXh0ZW5zaW9ucxgHIAMoCUImsrsYIiogWyJwZ19zdGF0X3N0YXRlbWVudHMiLCJwZ190cmdtIl0SMAoHYmFja3VwcxgUIAEoCzIaLmhvbGRmYXN0LnYxLkVuZ2luZUJhY2t1cHNIAIgBARIuCgZwb29sZXIYbiABKAsyGS5ob2xkZmFzdC52MS5FbmdpbmVQb29sZXJIAYgBAUIKCghfYmFja3Vwc0IJCgdfcG9vbGVyIisKDEVuZ2luZVBvb2xlchIMCgRwb3J0GAEgASgFEg0KBW1vZGVzGAIgAygJIlcKDUVuZ2luZUJhY2t1cHMSDAoEa2luZBgBIAEoCRIWCg5yZXN0b3JlX3BvaW50cxgCIAEoCRIMCgRmb3JrGAMgASgIEhIKCmluY3JlbWVudHMYBCABKAgidwoNRW5naW5lVmVyc2lvbhIPCgd2ZXJzaW9uGAEgASgJEhEKCWF2YWlsYWJsZRgCIAEoCBITCgZyZWFzb24YAyABKAlIAIgBARIiCgV0aXRsZRgEIAEoCUITsrsYDyoNUG9zdGdyZVNRTCAxN0IJCgdfcmVhc29uIp8CCg9FbmdpbmVQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhQKB2RlZmF1bHQYBCABKAlIAIgBARIUCgdtaW5pbXVtGAUgASgJSAGIAQESFAoHbWF4aW11bRgGIAEoCUgCiAEBEg4KBnZhbHVlcxgHIAMoCRIgCgR1bml0GAggASgJQg2yuxgJKgdwZXJjZW50SAOIAQESFQoNbmVlZHNfcmVzdGFydBgJIAEoCBIjCgh2ZXJzaW9ucxgKIAMoCUIRsrsYDSoLWyIxNyIsIjE4Il1CCgoIX2RlZmF1bHRCCgoIX21pbmltdW1CCgoIX21heGltdW1CBwoFX3VuaXQijwEKBFBsYW4SHwoJcGxhbl9uYW1lGAEgASgJQgyyuxgIKgZ0aWVyLTESFQoEdmNwdRgCIAEoBUIHsrsYAyoBMRIaCgltZW1vcnlfZ2IYAyABKAVCB7K7GAMqATISFAoMbW9udGhseV9jb3N0GAQgASgBEh0KBGtpbmQYBSABKAlCD7K7GAsqCWNvbnRhaW5lciKjAQoLU3RvcmFnZVRpZXISIwoMc3RvcmFnZV90aWVyGAEgASgJQg2yuxgJKgdtYXhpb3BzEh4KBm1lZGl1bRgCIAEoCUIOsrsYCioITlZNZSBTU0QSJwoDdXNlGAMgASgJQhqyuxgWKhRwcm9kdWN0aW9uIGRhdGFiYXNlcxImChNtb250aGx5X2Nvc3RfcGVyX2diGAQgASgBQgmyuxgFKgMwLjIiNwoEWm9uZRIMCgR6b25lGAEgASgJEiEKBXRpdGxlGAIgASgJQhKyuxgOKgxUaGlzIG1hY2hpbmUi0QEKDUNhdGFsb2dMaW1pdHMSGwoTc3RvcmFnZV9zaXplX2diX21pbhgBIAEoBRIoChNzdG9yYWdlX3NpemVfZ2JfbWF4GAIgASgFQguyuxgHKgUxNjM4NBIVCg10dGxfaG91cnNfbWluGAMgASgFEiAKDXR0bF9ob3Vyc19tYXgYBCABKAVCCbK7GAUqAzcyMBIkChFhbGxvd2VkX2NpZHJzX21heBgFIAEoBUIJsrsYBSoDMjU2EhoKCHRhZ3NfbWF4GAYgASgFQgiyuxgEKgI1MCL7AQoNQ2F0YWxvZ01ldHJpYxIXCgRuYW1lGAEgASgJQgmyuxgFKgNjcHUSGwoEdW5pdBgCIAEoCUINsrsYCSoHcGVyY2VudBIZCgdlbmdpbmVzGAMgAygJQgiyuxgEKgJbXRIYCgRraW5kGAQgASgJQgqyuxgGKgRyYXRlElAKB21lYW5pbmcYBSABKAlCP7K7GDsqOUNQVSB0aW1lIHRoYXQgdGhlIG1hY2hpbmUgdXNlZCwgb2Ygd2hhdCBpdHMgcGxhbiBnaXZlcyBpdBIiCgZzb3VyY2UYBiABKAlCDbK7GAkqB21hY2hpbmVIAIgBAUIJCgdfc291cmNlMnsKDkNhdGFsb2dTZXJ2aWNlEmkKCkdldENhdGFsb2cSHi5ob2xkZmFzdC52MS5HZXRDYXRhbG9nUmVxdWVzdBoULmhvbGRmYXN0LnYxLkNhdGFsb2ciJaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCChIIL2NhdGFsb2diBnByb3RvMw", [file_google_api_annotations, file_holdfast_v1_options]);
+  fileDesc("Chlob2xkZmFzdC92MS9jYXRhbG9nLnByb3RvEgtob2xkZmFzdC52MSITChFHZXRDYXRhbG9nUmVxdWVzdCKFAwoHQ2F0YWxvZxIrCgdlbmdpbmVzGAEgAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ0VuZ2luZRIgCgVwbGFucxgCIAMoCzIRLmhvbGRmYXN0LnYxLlBsYW4SLwoNc3RvcmFnZV90aWVycxgDIAMoCzIYLmhvbGRmYXN0LnYxLlN0b3JhZ2VUaWVyEiAKBXpvbmVzGAQgAygLMhEuaG9sZGZhc3QudjEuWm9uZRIqCgZsaW1pdHMYBSABKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTGltaXRzEjQKFWRlZmF1bHRfYWxsb3dlZF9jaWRycxgGIAMoCUIVsrsYESoPWyIxMjcuMC4wLjAvOCJdEhAKCGN1cnJlbmN5GAcgASgJEisKB21ldHJpY3MYCCADKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTWV0cmljEigKBWZpbGVzGAkgASgLMhkuaG9sZGZhc3QudjEuQ2F0YWxvZ0ZpbGVzOg26uxgJCgdDYXRhbG9nIkEKDENhdGFsb2dGaWxlcxIRCglhdmFpbGFibGUYASABKAgSEwoGcmVhc29uGAIgASgJSACIAQFCCQoHX3JlYXNvbiL6BQoNQ2F0YWxvZ0VuZ2luZRIVCg1kYXRhYmFzZV90eXBlGAEgASgJEh8KBXRpdGxlGAIgASgJQhCyuxgMKgpQb3N0Z3JlU1FMEgwKBHBvcnQYAyABKAUSfQoIdmVyc2lvbnMYBCADKAsyGi5ob2xkZmFzdC52MS5FbmdpbmVWZXJzaW9uQk+yuxhLKklbeyJ2ZXJzaW9uIjoiMTciLCJ0aXRsZSI6IlBvc3RncmVTUUwgMTciLCJhdmFpbGFibGUiOnRydWUsInJlYXNvbiI6bnVsbH1dEiEKD2RlZmF1bHRfdmVyc2lvbhgFIAEoCUIIsrsYBCoCMTcSnQIKCnBhcmFtZXRlcnMYBiADKAsyHC5ob2xkZmFzdC52MS5FbmdpbmVQYXJhbWV0ZXJC6gGyuxjlASriAVt7Im5hbWUiOiJ3b3JrX21lbSIsInR5cGUiOiJieXRlcyIsImRlc2NyaXB0aW9uIjoiTWVtb3J5IG9mIG9uZSBzb3J0IG9yIGhhc2ggYmVmb3JlIGl0IGdvZXMgdG8gZGlzayIsImRlZmF1bHQiOiI0TUIiLCJtaW5pbXVtIjoiNjRrQiIsIm1heGltdW0iOiIyMDk3MTUxa0IiLCJ2YWx1ZXMiOltdLCJ1bml0Ijoia0IiLCJuZWVkc19yZXN0YXJ0IjpmYWxzZSwidmVyc2lvbnMiOlsiMTciLCIxOCJdfV0SOgoKZXh0ZW5zaW9ucxgHIAMoCUImsrsYIiogWyJwZ19zdGF0X3N0YXRlbWVudHMiLCJwZ190cmdtIl0SMAoHYmFja3VwcxgUIAEoCzIaLmhvbGRmYXN0LnYxLkVuZ2luZUJhY2t1cHNIAIgBARIuCgZwb29sZXIYbiABKAsyGS5ob2xkZmFzdC52MS5FbmdpbmVQb29sZXJIAYgBARIsCghmZWF0dXJlcxh4IAMoCzIaLmhvbGRmYXN0LnYxLkVuZ2luZUZlYXR1cmVCCgoIX2JhY2t1cHNCCQoHX3Bvb2xlciKeAQoNRW5naW5lRmVhdHVyZRIhCgRuYW1lGAEgASgJQhOyuxgPKg1uZXVyYWxfc3BhcnNlEjcKC2Rlc2NyaXB0aW9uGAIgASgJQiKyuxgeKhxRdWVyaWVzIGJ5IHdlaWdodHMgb2YgdG9rZW5zEhEKCWF2YWlsYWJsZRgDIAEoCBITCgZyZWFzb24YBCABKAlIAIgBAUIJCgdfcmVhc29uIisKDEVuZ2luZVBvb2xlchIMCgRwb3J0GAEgASgFEg0KBW1vZGVzGAIgAygJIlcKDUVuZ2luZUJhY2t1cHMSDAoEa2luZBgBIAEoCRIWCg5yZXN0b3JlX3BvaW50cxgCIAEoCRIMCgRmb3JrGAMgASgIEhIKCmluY3JlbWVudHMYBCABKAgidwoNRW5naW5lVmVyc2lvbhIPCgd2ZXJzaW9uGAEgASgJEhEKCWF2YWlsYWJsZRgCIAEoCBITCgZyZWFzb24YAyABKAlIAIgBARIiCgV0aXRsZRgEIAEoCUITsrsYDyoNUG9zdGdyZVNRTCAxN0IJCgdfcmVhc29uIp8CCg9FbmdpbmVQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhQKB2RlZmF1bHQYBCABKAlIAIgBARIUCgdtaW5pbXVtGAUgASgJSAGIAQESFAoHbWF4aW11bRgGIAEoCUgCiAEBEg4KBnZhbHVlcxgHIAMoCRIgCgR1bml0GAggASgJQg2yuxgJKgdwZXJjZW50SAOIAQESFQoNbmVlZHNfcmVzdGFydBgJIAEoCBIjCgh2ZXJzaW9ucxgKIAMoCUIRsrsYDSoLWyIxNyIsIjE4Il1CCgoIX2RlZmF1bHRCCgoIX21pbmltdW1CCgoIX21heGltdW1CBwoFX3VuaXQijwEKBFBsYW4SHwoJcGxhbl9uYW1lGAEgASgJQgyyuxgIKgZ0aWVyLTESFQoEdmNwdRgCIAEoBUIHsrsYAyoBMRIaCgltZW1vcnlfZ2IYAyABKAVCB7K7GAMqATISFAoMbW9udGhseV9jb3N0GAQgASgBEh0KBGtpbmQYBSABKAlCD7K7GAsqCWNvbnRhaW5lciKjAQoLU3RvcmFnZVRpZXISIwoMc3RvcmFnZV90aWVyGAEgASgJQg2yuxgJKgdtYXhpb3BzEh4KBm1lZGl1bRgCIAEoCUIOsrsYCioITlZNZSBTU0QSJwoDdXNlGAMgASgJQhqyuxgWKhRwcm9kdWN0aW9uIGRhdGFiYXNlcxImChNtb250aGx5X2Nvc3RfcGVyX2diGAQgASgBQgmyuxgFKgMwLjIiNwoEWm9uZRIMCgR6b25lGAEgASgJEiEKBXRpdGxlGAIgASgJQhKyuxgOKgxUaGlzIG1hY2hpbmUi0QEKDUNhdGFsb2dMaW1pdHMSGwoTc3RvcmFnZV9zaXplX2diX21pbhgBIAEoBRIoChNzdG9yYWdlX3NpemVfZ2JfbWF4GAIgASgFQguyuxgHKgUxNjM4NBIVCg10dGxfaG91cnNfbWluGAMgASgFEiAKDXR0bF9ob3Vyc19tYXgYBCABKAVCCbK7GAUqAzcyMBIkChFhbGxvd2VkX2NpZHJzX21heBgFIAEoBUIJsrsYBSoDMjU2EhoKCHRhZ3NfbWF4GAYgASgFQgiyuxgEKgI1MCL7AQoNQ2F0YWxvZ01ldHJpYxIXCgRuYW1lGAEgASgJQgmyuxgFKgNjcHUSGwoEdW5pdBgCIAEoCUINsrsYCSoHcGVyY2VudBIZCgdlbmdpbmVzGAMgAygJQgiyuxgEKgJbXRIYCgRraW5kGAQgASgJQgqyuxgGKgRyYXRlElAKB21lYW5pbmcYBSABKAlCP7K7GDsqOUNQVSB0aW1lIHRoYXQgdGhlIG1hY2hpbmUgdXNlZCwgb2Ygd2hhdCBpdHMgcGxhbiBnaXZlcyBpdBIiCgZzb3VyY2UYBiABKAlCDbK7GAkqB21hY2hpbmVIAIgBAUIJCgdfc291cmNlMnsKDkNhdGFsb2dTZXJ2aWNlEmkKCkdldENhdGFsb2cSHi5ob2xkZmFzdC52MS5HZXRDYXRhbG9nUmVxdWVzdBoULmhvbGRmYXN0LnYxLkNhdGFsb2ciJaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCChIIL2NhdGFsb2diBnByb3RvMw", [file_google_api_annotations, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.GetCatalogRequest
@@ -261,6 +261,13 @@ export type CatalogEngine = Message<"holdfast.v1.CatalogEngine"> & {
    * @generated from field: optional holdfast.v1.EnginePooler pooler = 110;
    */
   pooler?: EnginePooler | undefined;
+
+  /**
+   * Features that need plugins of the engine, which the operator adds.
+   *
+   * @generated from field: repeated holdfast.v1.EngineFeature features = 120;
+   */
+  features: EngineFeature[];
 };
 
 /**
@@ -317,6 +324,13 @@ export type CatalogEngineJson = {
    * @generated from field: optional holdfast.v1.EnginePooler pooler = 110;
    */
   pooler?: EnginePoolerJson;
+
+  /**
+   * Features that need plugins of the engine, which the operator adds.
+   *
+   * @generated from field: repeated holdfast.v1.EngineFeature features = 120;
+   */
+  features?: EngineFeatureJson[];
 };
 
 /**
@@ -325,6 +339,71 @@ export type CatalogEngineJson = {
  */
 export const CatalogEngineSchema: GenMessage<CatalogEngine, {jsonType: CatalogEngineJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_catalog, 3);
+
+/**
+ * A feature of an engine that needs plugins.
+ *
+ * @generated from message holdfast.v1.EngineFeature
+ */
+export type EngineFeature = Message<"holdfast.v1.EngineFeature"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * False when this installation cannot provide it; the reason is in `reason`.
+   *
+   * @generated from field: bool available = 3;
+   */
+  available: boolean;
+
+  /**
+   * @generated from field: optional string reason = 4;
+   */
+  reason?: string | undefined;
+};
+
+/**
+ * A feature of an engine that needs plugins.
+ *
+ * @generated from message holdfast.v1.EngineFeature
+ */
+export type EngineFeatureJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string description = 2;
+   */
+  description?: string;
+
+  /**
+   * False when this installation cannot provide it; the reason is in `reason`.
+   *
+   * @generated from field: bool available = 3;
+   */
+  available?: boolean;
+
+  /**
+   * @generated from field: optional string reason = 4;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.EngineFeature.
+ * Use `create(EngineFeatureSchema)` to create a new message.
+ */
+export const EngineFeatureSchema: GenMessage<EngineFeature, {jsonType: EngineFeatureJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_catalog, 4);
 
 /**
  * Pooler of an engine, at a port of each node.
@@ -371,7 +450,7 @@ export type EnginePoolerJson = {
  * Use `create(EnginePoolerSchema)` to create a new message.
  */
 export const EnginePoolerSchema: GenMessage<EnginePooler, {jsonType: EnginePoolerJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 4);
+  messageDesc(file_holdfast_v1_catalog, 5);
 
 /**
  * Backup features of an engine.
@@ -448,7 +527,7 @@ export type EngineBackupsJson = {
  * Use `create(EngineBackupsSchema)` to create a new message.
  */
 export const EngineBackupsSchema: GenMessage<EngineBackups, {jsonType: EngineBackupsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 5);
+  messageDesc(file_holdfast_v1_catalog, 6);
 
 /**
  * @generated from message holdfast.v1.EngineVersion
@@ -509,7 +588,7 @@ export type EngineVersionJson = {
  * Use `create(EngineVersionSchema)` to create a new message.
  */
 export const EngineVersionSchema: GenMessage<EngineVersion, {jsonType: EngineVersionJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 6);
+  messageDesc(file_holdfast_v1_catalog, 7);
 
 /**
  * @generated from message holdfast.v1.EngineParameter
@@ -638,7 +717,7 @@ export type EngineParameterJson = {
  * Use `create(EngineParameterSchema)` to create a new message.
  */
 export const EngineParameterSchema: GenMessage<EngineParameter, {jsonType: EngineParameterJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 7);
+  messageDesc(file_holdfast_v1_catalog, 8);
 
 /**
  * @generated from message holdfast.v1.Plan
@@ -713,7 +792,7 @@ export type PlanJson = {
  * Use `create(PlanSchema)` to create a new message.
  */
 export const PlanSchema: GenMessage<Plan, {jsonType: PlanJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 8);
+  messageDesc(file_holdfast_v1_catalog, 9);
 
 /**
  * @generated from message holdfast.v1.StorageTier
@@ -774,7 +853,7 @@ export type StorageTierJson = {
  * Use `create(StorageTierSchema)` to create a new message.
  */
 export const StorageTierSchema: GenMessage<StorageTier, {jsonType: StorageTierJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 9);
+  messageDesc(file_holdfast_v1_catalog, 10);
 
 /**
  * @generated from message holdfast.v1.Zone
@@ -811,7 +890,7 @@ export type ZoneJson = {
  * Use `create(ZoneSchema)` to create a new message.
  */
 export const ZoneSchema: GenMessage<Zone, {jsonType: ZoneJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 10);
+  messageDesc(file_holdfast_v1_catalog, 11);
 
 /**
  * @generated from message holdfast.v1.CatalogLimits
@@ -888,7 +967,7 @@ export type CatalogLimitsJson = {
  * Use `create(CatalogLimitsSchema)` to create a new message.
  */
 export const CatalogLimitsSchema: GenMessage<CatalogLimits, {jsonType: CatalogLimitsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 11);
+  messageDesc(file_holdfast_v1_catalog, 12);
 
 /**
  * @generated from message holdfast.v1.CatalogMetric
@@ -983,7 +1062,7 @@ export type CatalogMetricJson = {
  * Use `create(CatalogMetricSchema)` to create a new message.
  */
 export const CatalogMetricSchema: GenMessage<CatalogMetric, {jsonType: CatalogMetricJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 12);
+  messageDesc(file_holdfast_v1_catalog, 13);
 
 /**
  * @generated from service holdfast.v1.CatalogService
