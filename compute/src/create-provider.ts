@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ComputeProvider } from "./compute-provider.ts";
+import { type Additions, readAdditions } from "@holdfast/image/operator-plugins.ts";
 import { createIncusProvider } from "./incus/incus-provider.ts";
 import { openIncus } from "./incus/open-incus.ts";
 import { type AddressNetwork, addressNetworkOf, overlap } from "./local/address-network.ts";
@@ -74,7 +75,10 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     // Each machine of Incus has a root user and a separate network.
     lowPorts: config.provider === "incus" || abilities.isolation === "root",
   };
-  const provider = await providerOf({ ...deps, tiers, abilities });
+  const additions = await readAdditions(config.opensearchPlugins);
+  for (const { fault } of Object.values(additions))
+    if (fault !== undefined) deps.log.warn("plugins cannot be added to images", { reason: fault });
+  const provider = await providerOf({ ...deps, tiers, abilities, additions });
   return {
     ...provider,
     async facts() {
@@ -93,7 +97,11 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
 const factsTimeoutMs = 5_000;
 
 async function providerOf(
-  deps: ProviderDeps & { readonly tiers: StorageTiers; readonly abilities: HostAbilities },
+  deps: ProviderDeps & {
+    readonly tiers: StorageTiers;
+    readonly abilities: HostAbilities;
+    readonly additions: Additions;
+  },
 ): Promise<
   ComputeProvider & {
     virtualMachineRefusal(signal: AbortSignal): Promise<string | undefined>;

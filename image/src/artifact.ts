@@ -2,7 +2,7 @@
 export type ArtifactPath = `/usr/local/${string}`;
 
 /** Content of a recipe that is not a Debian package. Its hash is verified before anything reads it. */
-export type ArtifactRequest = GoRequest | MavenRequest | NpmRequest | TextRequest;
+export type ArtifactRequest = GoRequest | MavenRequest | NpmRequest | PluginRequest | TextRequest;
 
 /** A program that Debian does not have. It is built from a Go module, whose contents the sum determines. */
 export interface GoProgram {
@@ -56,6 +56,18 @@ export interface NpmRequest {
   readonly path: ArtifactPath;
 }
 
+/** A plugin that the operator of the host adds: a zip of the host, unpacked into the directory `path`. */
+export interface PluginRequest {
+  readonly kind: "plugin";
+  readonly name: string;
+  readonly version: string;
+  /** Hash of the checked zip. */
+  readonly sha256: string;
+  /** Path of the zip on the host. */
+  readonly file: string;
+  readonly path: ArtifactPath;
+}
+
 /** A file whose text the recipe itself has, such as a descriptor that a registry's package lacks. */
 export interface TextRequest {
   readonly kind: "text";
@@ -68,7 +80,10 @@ export interface TextRequest {
 /** An artifact in the archive, as the manifest describes it. */
 export interface Artifact {
   readonly kind: ArtifactRequest["kind"];
-  /** Name in its registry: module of a Go program, `group:artifact`, npm package. A text has one by its recipe. */
+  /**
+   * Name in its registry: module of a Go program, `group:artifact`, npm package. A text has one by its recipe, a plugin
+   * by its descriptor.
+   */
   readonly name: string;
   readonly version: string;
   /** SHA-256 of the file in the archive, hex; also its name there. */
@@ -105,7 +120,7 @@ export function titleOf(artifact: ArtifactRequest): string {
   const { kind, version } = artifact;
   if (kind === "go") return `Go module ${artifact.module} ${version}`;
   if (kind === "npm") return `npm package ${artifact.name} ${version}`;
-  if (kind === "text") return `text ${artifact.name} ${version}`;
+  if (kind === "text" || kind === "plugin") return `${kind} ${artifact.name} ${version}`;
   const parts = [artifact.extension, artifact.classifier].filter((part) => part !== undefined);
   return `Maven artifact ${[`${artifact.group}:${artifact.artifact}`, ...parts].join(":")} ${version}`;
 }

@@ -130,7 +130,7 @@ function artifactUrl({ kind, name, version, extension = "jar", classifier }: Art
     .join("/");
   const qualifiers = classifier === undefined ? "" : `classifier=${encodeURIComponent(classifier)}&`;
   const suffix = kind === "maven" ? `?${qualifiers}type=${encodeURIComponent(extension)}` : "";
-  return `pkg:${kind === "text" ? "generic" : kind}/${path}@${encodeURIComponent(version)}${suffix}`;
+  return `pkg:${kind === "text" || kind === "plugin" ? "generic" : kind}/${path}@${encodeURIComponent(version)}${suffix}`;
 }
 
 function moduleUrl({ name, version }: Pick<GoModule, "name" | "version">): string {

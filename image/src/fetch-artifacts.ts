@@ -7,6 +7,7 @@ import {
   type GoRequest,
   type MavenRequest,
   type NpmRequest,
+  type PluginRequest,
   type TextRequest,
   titleOf,
 } from "./artifact.ts";
@@ -49,9 +50,18 @@ export async function fetchArtifacts(requests: readonly ArtifactRequest[], optio
   for (const each of requests) {
     if (each.kind === "go") artifacts.push(await buildProgram(each, archive, options));
     else if (each.kind === "text") artifacts.push(await writeText(each, archive, options));
+    else if (each.kind === "plugin") artifacts.push(await addPlugin(each, archive));
     else artifacts.push(pinnedArtifact(each, sizes.get(each.sha256) ?? 0));
   }
   return artifacts;
+}
+
+/** Copies a plugin into the archive, so that its file on the host is no longer needed. Another content is refused. */
+async function addPlugin(request: PluginRequest, archive: ArtifactArchive): Promise<Artifact> {
+  const { kind, name, version, sha256, file, path } = request;
+  const found = await archive.find(sha256);
+  const sizeBytes = found ?? (await archive.add(file, titleOf(request), sha256)).sizeBytes;
+  return { kind, name, version, sha256, sizeBytes, path, form: "zip" };
 }
 
 /** Writes a recipe's text into the archive, so that the manifest is sufficient to build the image again. */

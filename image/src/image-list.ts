@@ -4,6 +4,7 @@ import { recipeNames, recipes } from "./catalog.ts";
 import { findGuestBoot, isGuestBoot } from "./guest-boot.ts";
 import { readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";
+import { noAdditions } from "./operator-plugins.ts";
 import { newestId, recipeOfImage, versionIn } from "./node-image.ts";
 
 /** An image in the list for operators. */
@@ -24,9 +25,10 @@ export interface ListedImage {
 }
 
 /** Every image and guest kernel with a manifest on this host, the newest of each recipe first. */
-export async function listImages(imagesDir: string, now: number): Promise<ListedImage[]> {
+export async function listImages(imagesDir: string, now: number, additions = noAdditions): Promise<ListedImage[]> {
   const used = await usedImages(imagesDir, now);
-  const newest = new Set([...recipeNames.map((recipe) => newestId(imagesDir, recipe)), findGuestBoot(imagesDir)?.id]);
+  const ofRecipes = recipeNames.map((recipe) => newestId(imagesDir, recipe, additions));
+  const newest = new Set([...ofRecipes, findGuestBoot(imagesDir)?.id]);
   const listed = (await readManifests(imagesDir)).map(
     ({ id, packages, artifacts: { files = [] } = {}, made }): ListedImage => ({
       id,

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { billOfMaterials } from "./bill-of-materials.ts";
 import { type RecipeName, recipeNames } from "./catalog.ts";
 import { ensureGuestBoot, isGuestBoot, makeNewestGuestBoot, remakeGuestBoot } from "./guest-boot.ts";
@@ -8,6 +9,7 @@ import { type ListedImage, listImages } from "./image-list.ts";
 import { readManifest } from "./image-manifest.ts";
 import { ensureImage, makeNewest, remakeImage } from "./make-image.ts";
 import { imagesDirectory } from "./node-image.ts";
+import { opensearchPluginsVariable, readAdditions } from "./operator-plugins.ts";
 import { sweepImages } from "./sweep-images.ts";
 
 const usage = `holdfast images [list]            lists the node images of this host: contents, size, build time
@@ -21,6 +23,7 @@ holdfast images sweep [--dry-run] [--now]
                                   removes unused images and their files: after some days, or now`;
 
 const imagesDir = imagesDirectory(process.env);
+const additions = await readAdditions(lookUp(process.env, opensearchPluginsVariable) ?? "");
 const progress = (line: string) => {
   process.stderr.write(`${line}\n`);
 };
@@ -31,19 +34,19 @@ const print = (text: string) => {
 /** Commands by name, with their positional arguments. */
 const commands: Readonly<Record<string, (words: readonly string[], flags: Flags) => Promise<void>>> = {
   async list() {
-    const images = await listImages(imagesDir, Date.now());
+    const images = await listImages(imagesDir, Date.now(), additions);
     for (const image of images) print(described(image));
     if (images.length === 0) print(`no images in ${imagesDir}`);
   },
   async make(words) {
     for (const what of choicesOf(words))
       if (what === "guest") print(dirname((await ensureGuestBoot({ imagesDir })).kernel));
-      else print((await ensureImage({ imagesDir, recipe: what, progress })).root);
+      else print((await ensureImage({ imagesDir, recipe: what, additions, progress })).root);
   },
   async update(words) {
     for (const what of choicesOf(words))
       if (what === "guest") print((await makeNewestGuestBoot({ imagesDir })).id);
-      else print((await makeNewest({ imagesDir, recipe: what, progress })).id);
+      else print((await makeNewest({ imagesDir, recipe: what, additions, progress })).id);
   },
   async remake([id = ""]) {
     if (isGuestBoot(id)) print(dirname((await remakeGuestBoot(id, { imagesDir })).kernel));
@@ -59,6 +62,7 @@ const commands: Readonly<Record<string, (words: readonly string[], flags: Flags)
     const { trees, manifests, packages, artifacts, archivedBytes } = await sweepImages({
       imagesDir,
       now: Date.now(),
+      additions,
       dryRun,
       atOnce,
     });

@@ -8,6 +8,7 @@ import { packagesOf, type RecipeName, recipes } from "./catalog.ts";
 import { fetchArtifacts } from "./fetch-artifacts.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { type ImageManifest, manifestOf, recordBuild, readManifest, writeManifest } from "./image-manifest.ts";
+import { type Addition, type Additions, noAdditions } from "./operator-plugins.ts";
 import type { NodeImage } from "./node-image.ts";
 import { addArtifactsScript, findImage, makeImageScript, newestId, openImage, setNewest } from "./node-image.ts";
 import type { Recipe } from "./recipe.ts";
@@ -18,14 +19,16 @@ import { inWorkDirectory } from "./work-directory.ts";
 
 export interface NewestOptions extends FetchOptions {
   readonly recipe: RecipeName;
+  /** Plugins that the operator adds to it. */
+  readonly additions?: Additions;
 }
 
 /** The recipe's newest image, built first if there is none (half a minute). Safe for concurrent processes. */
 export async function ensureImage(options: NewestOptions): Promise<NodeImage> {
-  const { imagesDir, recipe } = options;
-  const found = findImage(imagesDir, recipe);
+  const { imagesDir, recipe, additions = noAdditions } = options;
+  const found = findImage(imagesDir, recipe, additions);
   if (found !== undefined) return found;
-  const id = newestId(imagesDir, recipe);
+  const id = newestId(imagesDir, recipe, additions);
   if (id !== undefined && (await canRemake(imagesDir, id))) return remakeImage(imagesDir, id, options);
   return makeNewest(options);
 }
@@ -35,10 +38,16 @@ export async function ensureImage(options: NewestOptions): Promise<NodeImage> {
  * keep their image.
  */
 export async function makeNewest(options: NewestOptions): Promise<NodeImage> {
-  const { imagesDir, recipe } = options;
-  const image = await makeImage(recipe, recipes[recipe], options);
-  await setNewest(imagesDir, recipe, image.id);
+  const { imagesDir, recipe, additions = noAdditions } = options;
+  const image = await makeImage(recipe, recipeWith(recipes[recipe], additions[recipe]), options);
+  await setNewest(imagesDir, recipe, image.id, additions);
   return image;
+}
+
+/** The recipe with the operator's plugins. Throws ImageImpossible if they cannot be used. */
+function recipeWith(recipe: Recipe, { plugins, fault }: Addition = { plugins: [] }): Recipe {
+  if (fault !== undefined) throw new ImageImpossible(fault);
+  return plugins.length === 0 ? recipe : { ...recipe, artifacts: [...(recipe.artifacts ?? []), ...plugins] };
 }
 
 /**

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Program, type RecipeName, packagesOf, recipeNames, recipes, softwareOf } from "./catalog.ts";
+import { type Additions, noAdditions } from "./operator-plugins.ts";
 import { isImageId, newestIn, readManifest, setNewestIn } from "./image-manifest.ts";
 import { upstreamVersion } from "./package-set.ts";
 
@@ -31,24 +32,31 @@ export const makeImageScript = join(import.meta.dirname, "..", "make-image.sh");
 /** The script that adds artifacts; part of the digest of images that have any. */
 export const addArtifactsScript = join(import.meta.dirname, "..", "add-artifacts.sh");
 
-/** Pointer file to the newest image of a recipe, for all checkouts with the same contents of it. */
-export function newestPath(imagesDir: string, recipe: RecipeName): string {
-  return join(imagesDir, "newest", `${recipe}-${recipeDigest(recipe)}`);
+/**
+ * Pointer file to the newest image of a recipe, for all checkouts and operators with the same contents of it.
+ */
+export function newestPath(imagesDir: string, recipe: RecipeName, additions = noAdditions): string {
+  return join(imagesDir, "newest", `${recipe}-${recipeDigest(recipe, additions)}`);
 }
 
 /** Sets the newest image, which all later creations without a choice use. */
-export async function setNewest(imagesDir: string, recipe: RecipeName, id: string): Promise<void> {
-  await setNewestIn(newestPath(imagesDir, recipe), id);
+export async function setNewest(
+  imagesDir: string,
+  recipe: RecipeName,
+  id: string,
+  additions = noAdditions,
+): Promise<void> {
+  await setNewestIn(newestPath(imagesDir, recipe, additions), id);
 }
 
 /** Id of the newest image of a recipe, with or without its tree; undefined if none was built yet. */
-export function newestId(imagesDir: string, recipe: RecipeName): string | undefined {
-  return newestIn(newestPath(imagesDir, recipe));
+export function newestId(imagesDir: string, recipe: RecipeName, additions = noAdditions): string | undefined {
+  return newestIn(newestPath(imagesDir, recipe, additions));
 }
 
 /** The newest image of a recipe; undefined if it is not on this host. */
-export function findImage(imagesDir: string, recipe: RecipeName): NodeImage | undefined {
-  const id = newestId(imagesDir, recipe);
+export function findImage(imagesDir: string, recipe: RecipeName, additions = noAdditions): NodeImage | undefined {
+  const id = newestId(imagesDir, recipe, additions);
   return id === undefined ? undefined : openImage(imagesDir, id);
 }
 
@@ -95,10 +103,12 @@ export function versionIn(imagesDir: string, id: string, program: string, versio
   return has && upstreamVersion(has.version);
 }
 
-/** Digest of the recipe and the scripts, not of the mirror's packages. */
-function recipeDigest(name: RecipeName): string {
+/** Digest of the recipe, its additions and the scripts, not of the mirror's packages. */
+function recipeDigest(name: RecipeName, additions: Additions): string {
   const { artifacts } = recipes[name];
   const added = artifacts === undefined ? "" : JSON.stringify(artifacts) + readFileSync(addArtifactsScript, "utf8");
-  const text = JSON.stringify(packagesOf(recipes[name])) + readFileSync(makeImageScript, "utf8") + added;
+  const { plugins = [] } = additions[name] ?? {};
+  const pluginsText = plugins.map(({ sha256, path }) => `\n${sha256} ${path}`).join("");
+  const text = JSON.stringify(packagesOf(recipes[name])) + readFileSync(makeImageScript, "utf8") + added + pluginsText;
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

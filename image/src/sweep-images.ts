@@ -7,6 +7,7 @@ import { usedImages } from "./image-uses.ts";
 import { recipeNames } from "./catalog.ts";
 import { newestGuestPath } from "./guest-boot.ts";
 import { newestPath } from "./node-image.ts";
+import type { Additions } from "./operator-plugins.ts";
 import { fileOf } from "./package-set.ts";
 
 const dayMs = 86_400_000;
@@ -33,6 +34,8 @@ export interface Swept {
 export interface SweepOptions {
   readonly imagesDir: string;
   readonly now: number;
+  /** Plugins that the operator adds to recipes. */
+  readonly additions?: Additions;
   /** Only reports the removals. */
   readonly dryRun?: boolean;
   /** Skips the retention. */
@@ -122,8 +125,9 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
  * the pointers of its checkout's recipes, and a pointer that no sweep touched for a month belongs to a removed
  * checkout.
  */
-async function newestImages({ imagesDir, now, dryRun = false }: SweepOptions): Promise<string[]> {
-  const pointers = new Set([...recipeNames.map((recipe) => newestPath(imagesDir, recipe)), newestGuestPath(imagesDir)]);
+async function newestImages({ imagesDir, now, additions, dryRun = false }: SweepOptions): Promise<string[]> {
+  const ofRecipes = recipeNames.map((recipe) => newestPath(imagesDir, recipe, additions));
+  const pointers = new Set([...ofRecipes, newestGuestPath(imagesDir)]);
   const found: string[] = [];
   for (const name of await readdir(join(imagesDir, "newest")).catch(emptyIfAbsent)) {
     const path = join(imagesDir, "newest", name);

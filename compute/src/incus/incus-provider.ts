@@ -90,17 +90,19 @@ const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${machineCode
  */
 export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const { incus, abilities, clock, log, environment, imagesDir, pool, tiers } = deps;
+  const added = { ...(deps.additions && { additions: deps.additions }) };
   const { layout, runtime } = openMachineHost(deps);
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses, { reserved: [hostNumber] });
   const publicAddresses = createPublicAddresses(layout.publicAddresses, deps.publicBlock);
-  const nodeImages = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
+  const nodeImages = createNodeImages({ imagesDir, holder: layout.directory, abilities, ...added, environment, log });
   const guestBoots = createGuestBoots({ imagesDir, lock, use: nodeImages.use });
   const images = createIncusImages({ incus, lock, pool: pool(tiers.first), log });
   const packed = createPackedDirectories(join(layout.directory, "packed"), lock);
   const imageSweep = createImageSweep({
     layout,
     imagesDir,
+    ...added,
     now: clock.now,
     log,
     async alsoNeeded() {

@@ -1,5 +1,6 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
+import type { Additions } from "@holdfast/image/operator-plugins.ts";
 import { sweepImages } from "@holdfast/image/sweep-images.ts";
 import { namesIn } from "./atomic-file.ts";
 import type { Layout } from "./machine-paths.ts";
@@ -16,6 +17,8 @@ export interface ImageSweep {
 export interface ImageSweepDeps {
   readonly layout: Layout;
   readonly imagesDir: string;
+  /** Plugins that the operator adds to images. */
+  readonly additions?: Additions;
   readonly now: () => number;
   readonly log: Log;
   /**
@@ -32,7 +35,7 @@ const hourMs = 3_600_000;
 const rollbackMs = 14 * 86_400_000;
 
 export function createImageSweep(deps: ImageSweepDeps): ImageSweep {
-  const { layout, imagesDir, now, log, alsoNeeded, removeOthers } = deps;
+  const { layout, imagesDir, additions, now, log, alsoNeeded, removeOthers } = deps;
   const uses = openImageUses(imagesDir, layout.directory);
   let running: Promise<void> | undefined;
 
@@ -41,7 +44,7 @@ export function createImageSweep(deps: ImageSweepDeps): ImageSweep {
     const records = await Promise.all(ids.map((id) => readRecord(layout.machine(id).record)));
     const needed = new Set(records.flatMap((record) => (record === undefined ? [] : imagesOf(record, now()))));
     await uses.keepOnly(needed.union(new Set(await alsoNeeded?.())), now());
-    const { trees, manifests } = await sweepImages({ imagesDir, now: now() });
+    const { trees, manifests } = await sweepImages({ imagesDir, now: now(), ...(additions && { additions }) });
     if (trees.length + manifests.length > 0) log.info("unused images removed", { trees, manifests });
     await removeOthers?.(needed);
   }

@@ -1,4 +1,5 @@
 import { mkdirSync, realpathSync } from "node:fs";
+import type { Additions } from "@holdfast/image/operator-plugins.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { HostAbilities } from "./host-abilities.ts";
@@ -12,6 +13,8 @@ export interface MachineHostDeps {
   /** Directory of the machines and their bookkeeping. Several controllers of one host may share it. */
   readonly directory: string;
   readonly imagesDir: string;
+  /** Plugins that the operator adds to images; none if absent. */
+  readonly additions?: Additions;
   /** Root directory of the workspace. */
   readonly checkout: string;
   /** Path of the node binary that machines run. */

@@ -14,6 +14,7 @@ import { findHostEngines } from "@holdfast/image/platform-program.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
 import { ensureImage, remakeImage } from "@holdfast/image/make-image.ts";
+import { noAdditions, type Additions } from "@holdfast/image/operator-plugins.ts";
 import { textLibrariesOf } from "@holdfast/image/text-libraries.ts";
 import {
   findImage,
@@ -33,6 +34,8 @@ export interface NodeImagesDeps {
   /** Holder of the image uses (image-uses.ts): the directory with the machines. */
   readonly holder: string;
   readonly abilities: HostAbilities;
+  /** Plugins that the operator adds to images. */
+  readonly additions?: Additions;
   /** Environment of engines that the host has installed: PATH. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
@@ -71,7 +74,14 @@ interface Build {
   failure: string | undefined;
 }
 
-export function createNodeImages({ imagesDir, holder, abilities, environment, log }: NodeImagesDeps): NodeImages {
+export function createNodeImages({
+  imagesDir,
+  holder,
+  abilities,
+  additions = noAdditions,
+  environment,
+  log,
+}: NodeImagesDeps): NodeImages {
   /** Builds in progress by recipe, or by the id of an image that is built again. */
   const builds = new Map<string, Build>();
   const uses = openImageUses(imagesDir, holder);
@@ -141,7 +151,9 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
       return `${engine} ${version} is not installed on the host, and ${abilities.reason ?? "namespaces are not used"}`;
     }
     if (recipe === undefined) return `no node image has ${engine} ${version}`;
-    if (findImage(imagesDir, recipe) !== undefined || canMake(environment)) return undefined;
+    const fault = additions[recipe]?.fault;
+    if (fault !== undefined) return `the image of ${recipe} cannot be built: ${fault}`;
+    if (findImage(imagesDir, recipe, additions) !== undefined || canMake(environment)) return undefined;
     return `the node image of ${recipe} is not built; as root: apt-get install mmdebstrap`;
   }
 
@@ -157,8 +169,8 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   }
 
   function newestImage(recipe: RecipeName): NodeImage {
-    const make = (progress: (line: string) => void) => ensureImage({ imagesDir, recipe, progress });
-    return findImage(imagesDir, recipe) ?? awaitBuild(recipe, `the node image of ${recipe}`, make);
+    const make = (progress: (line: string) => void) => ensureImage({ imagesDir, recipe, additions, progress });
+    return findImage(imagesDir, recipe, additions) ?? awaitBuild(recipe, `the node image of ${recipe}`, make);
   }
 
   function recordUse(image: NodeImage): NodeImage {
@@ -170,7 +182,7 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
     use: uses.add,
     find(engine, version) {
       const recipe = recipeOf(engine, version);
-      return recipe && findImage(imagesDir, recipe);
+      return recipe && findImage(imagesDir, recipe, additions);
     },
     require({ engine, version, image: chosen = "" }) {
       if (abilities.isolation !== "none" && chosen !== "") return recordUse(chosenImage(chosen, engine, version));
@@ -190,7 +202,8 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
             engine === appProgram && abilities.isolation !== "root" ? needsRoot : refusalOf(engine, version);
           if (reason !== undefined) return { engine, version, available: false, reason };
           const recipe = abilities.isolation === "none" ? undefined : recipeOf(engine, version);
-          const image = recipe && findImage(imagesDir, recipe);
+          const image = recipe && findImage(imagesDir, recipe, additions);
+          const plugins = (recipe && additions[recipe]?.plugins.map(({ name }) => name)) ?? [];
           const engineVersion = image && fullVersionIn(image.id, engine, version);
           return {
             engine,
@@ -199,6 +212,7 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
             ...(image && { image: image.id }),
             ...(engineVersion && { engineVersion }),
             ...(image && manifestFacts(image.id)),
+            ...(plugins.length > 0 && { plugins }),
           };
         }),
   };

@@ -64,6 +64,7 @@ const firstWritesMs = 120_000;
  */
 export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvider {
   const { abilities, clock, log, environment, imagesDir, tiers } = deps;
+  const added = { ...(deps.additions && { additions: deps.additions }) };
   const { layout, runtime } = openMachineHost(deps);
   const runtimePaths = runtimePathsOf(runtime);
   const uidMap = readFileSync("/proc/self/uid_map", "utf8");
@@ -79,8 +80,8 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses);
   const publicAddresses = createPublicAddresses(layout.publicAddresses, deps.publicBlock);
-  const images = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
-  const imageSweep = createImageSweep({ layout, imagesDir, now: clock.now, log });
+  const images = createNodeImages({ imagesDir, holder: layout.directory, abilities, ...added, environment, log });
+  const imageSweep = createImageSweep({ layout, imagesDir, ...added, now: clock.now, log });
   const kinds = deps.preparedDisks?.kinds(runtimePaths) ?? [];
   const code = createMachineCode({ layout, runtime, stored: storedCode(environment), log, removesOld: true });
   const disk = abilities.loop ? "loop" : "directory";

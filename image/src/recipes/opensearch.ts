@@ -1,10 +1,11 @@
 import type { ArtifactPath, ArtifactRequest, MavenRequest, TextRequest } from "../artifact.ts";
+import type { PluginHost } from "../opensearch-plugin.ts";
 import { basePackages, type Recipe } from "../recipe.ts";
 
 const version = "2.19.4";
 const directory = "/usr/local/share/opensearch";
 /** Contents of the distribution's archive. */
-const home = `${directory}/opensearch-${version}` as const;
+export const opensearchHome = `${directory}/opensearch-${version}` as const;
 
 interface Module {
   readonly name: string;
@@ -126,7 +127,7 @@ const modules: readonly Module[] = [
 
 function artifactsOf(module: Module): ArtifactRequest[] {
   const { name, jars, permissions = [] } = module;
-  const at = (file: string): ArtifactPath => `${home}/modules/${name}/${file}`;
+  const at = (file: string): ArtifactPath => `${opensearchHome}/modules/${name}/${file}`;
   const text = (file: string, content: string): TextRequest => ({
     kind: "text",
     name: `opensearch-${name}-${file}`,
@@ -175,6 +176,12 @@ function descriptorOf({ name, className, extends: base = "" }: Module): string {
     .join("");
 }
 
+/** The engine of the image, as plugins of operators find it. */
+export const opensearchPluginHost: PluginHost = {
+  version,
+  has: new Set([...modules.map(({ name }) => name), "transport-netty4", "opensearch-security"]),
+};
+
 /**
  * The engine with its security plugin, and the modules that its full distribution has. `openssl` creates the
  * certificates between the front and the engine.
@@ -210,7 +217,7 @@ export const opensearch = {
       extension: "zip",
       sha256: "1f673622c462c4171a8c53f9b1ad20e5b839834cb79b0d3b388da180a0e514e8",
       unpack: true,
-      path: `${home}/plugins/opensearch-security`,
+      path: `${opensearchHome}/plugins/opensearch-security`,
     },
     ...modules.flatMap(artifactsOf),
   ],
