@@ -53,6 +53,8 @@ export const keyFile = ({ paths }: Pick<Instance, "paths">): string => join(path
 export const javaProgram = (software: string): string => `${software}/lib/jvm/default-java/bin/java`;
 export const homeDirectory = (software: string): string =>
   `${software}/local/share/opensearch/opensearch-${opensearchVersion}`;
+/** Plugins of the image, among them those that the operator adds. */
+export const pluginsDirectory = (software: string): string => join(homeDirectory(software), "plugins");
 export const frontProgram = (software: string): string => `${software}/sbin/haproxy`;
 
 /**

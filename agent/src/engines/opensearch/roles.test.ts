@@ -16,7 +16,9 @@ test("no role has rights over users, settings, snapshots or the routing of shard
     for (const { cluster_permissions: rights } of Object.values(rolesFor({ writesBlocked })))
       for (const right of rights) {
         expect(right).not.toMatch(/^(\*|cluster:\*|cluster:admin\/\*|cluster_all|manage_snapshots)$/);
-        expect(right).not.toMatch(/^cluster:admin\/(settings|snapshot|repository|reroute|opendistro|opensearch)/);
+        expect(right).not.toMatch(
+          /^cluster:admin\/(settings|snapshot|repository|reroute|opendistro|opensearch(?!\/ml\/)|opensearch\/ml\/(\*|connectors))/,
+        );
       }
 });
 

@@ -31,8 +31,21 @@ const spanning = [
   "indices:data/read/search/template*",
   "indices:data/read/point_in_time/*",
 ];
+/** Calls of models, by the plugin that operators may add. Its connectors to other servers are no right of users. */
+const models = "cluster:admin/opensearch/ml";
+const usesModels = [`${models}/predict`, `${models}/models/get`, `${models}/models/search`];
+const managesModels = [
+  ...usesModels,
+  `${models}/register_model*`,
+  `${models}/upload_model_chunk`,
+  `${models}/deploy_model*`,
+  `${models}/undeploy_model*`,
+  `${models}/models/*`,
+  `${models}/model_groups/*`,
+  `${models}/tasks/*`,
+];
 /** State and figures of the cluster, which every role reads. */
-const watching = ["cluster:monitor/*", "indices:admin/aliases/get", ...spanning];
+const watching = ["cluster:monitor/*", "indices:admin/aliases/get", ...spanning, ...usesModels];
 const definitions = [
   "cluster:admin/ingest/*",
   "cluster:admin/search/pipeline/*",
@@ -70,7 +83,7 @@ export function rolesFor({ writesBlocked }: { readonly writesBlocked: boolean })
   return {
     admin: writesBlocked
       ? role([...watching, "indices:data/write/bulk"], freeing)
-      : role([...watching, ...definitions, ...writing], ["indices_all"]),
+      : role([...watching, ...managesModels, ...definitions, ...writing], ["indices_all"]),
     readwrite: writesBlocked
       ? role([...watching, "indices:data/write/bulk"], [...readers, ...deletes, "indices:data/write/bulk*"])
       : role(

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { mlPlugin } from "@holdfast/common/engine-catalog/opensearch.ts";
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
@@ -9,6 +12,7 @@ import {
   dataDirectory,
   nodeNameOf,
   ownNumber,
+  pluginsDirectory,
   portsOf,
   repositoryDirectory,
   temporaryDirectory,
@@ -42,6 +46,7 @@ export function memberSettings(instance: Instance): Record<string, Value> {
     "cluster.routing.allocation.disk.watermark.flood_stage": "100%",
     ...startSettings(members.length),
     ...securitySettings(instance),
+    ...modelSettings(instance),
     ...Object.fromEntries(parametersAtStart(instance)),
   };
 }
@@ -73,6 +78,20 @@ function securitySettings(instance: Instance): Record<string, Value> {
     "plugins.security.system_indices.enabled": true,
     "plugins.security.enable_snapshot_restore_privilege": false,
     "plugins.security.audit.type": "noop",
+  };
+}
+
+/**
+ * Settings of the plugin for models, which the engine has only with it. Models run on every member, and users upload
+ * them in parts: members neither fetch models from other servers nor call them.
+ */
+function modelSettings({ paths }: Pick<Instance, "paths">): Record<string, Value> {
+  if (!existsSync(join(pluginsDirectory(paths.software), mlPlugin))) return {};
+  return {
+    "plugins.ml_commons.only_run_on_ml_node": false,
+    "plugins.ml_commons.allow_registering_model_via_local_file": true,
+    "plugins.ml_commons.allow_registering_model_via_url": false,
+    "plugins.ml_commons.remote_inference.enabled": false,
   };
 }
 
