@@ -12,6 +12,7 @@ import { table } from "./pages.ts";
 import { sdkEvents } from "./sdk-events.ts";
 import { settingsPages } from "./settings-page.ts";
 import { statesPages } from "./states-page.ts";
+import { tsqlFeaturesPage } from "./tsql-features-page.ts";
 
 /**
  * Prints the pages that are generated from tables in the code: life cycles, errors, settings, metrics, commands, and
@@ -78,6 +79,7 @@ const { cliPages } = await import("./cli-page.ts");
 const groups = [await cliPages(), eventsPages(), metricsPages(), settingsPages(), await statesPages()];
 for (const pages of groups) for (const [name, page] of pages) await print(`reference/${name}`, page);
 await print("reference/errors.md", errorsPage());
+await print("reference/tsql-features.md", tsqlFeaturesPage());
 await print("development/adr/README.md", await decisionsPage());
 for (const folder of folders) await removeOthers(folder);
 

@@ -4,6 +4,7 @@ import { integer, text } from "@holdfast/common/config.ts";
 export const tdsSettings = {
   socket: text("TDS_SOCKET", "Path of the Unix socket of the listener"),
   connectionsMax: integer("TDS_CONNECTIONS", "Max number of connections; further ones are closed", 10_000),
+  usageSocket: text("TDS_USAGE_SOCKET", "Path of the Unix socket that reports the counts of the process"),
   socketDirectory: text("TDS_SOCKET_DIRECTORY", "Directory of PostgreSQL's Unix socket"),
   enginePort: integer("TDS_ENGINE_PORT", "Port in the name of PostgreSQL's Unix socket", 5432),
   database: text("TDS_DATABASE", "The single database that T-SQL clients see", "defaultdb"),

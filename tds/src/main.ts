@@ -11,12 +11,20 @@ const config = readConfig(tdsSettings, process.env);
 const log = createLog("tds");
 watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
 
-const { socket, connectionsMax, socketDirectory, enginePort, database, certificateFile, keyFile } = config;
+const { socket, usageSocket, connectionsMax, socketDirectory, enginePort, database, certificateFile, keyFile } = config;
 const readCertificate = () => Promise.all([readFile(certificateFile, "utf8"), readFile(keyFile, "utf8")]);
 
 const [certificate, key] = await readCertificate();
 const backend = { socketDirectory, port: enginePort, database };
-const server = await startTdsServer({ at: { path: socket }, connectionsMax, backend, certificate, key, log });
+const server = await startTdsServer({
+  at: { path: socket },
+  usageAt: usageSocket,
+  connectionsMax,
+  backend,
+  certificate,
+  key,
+  log,
+});
 log.info("tds ready", { socket });
 
 const renewalPollMs = 1_000;

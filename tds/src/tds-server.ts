@@ -6,6 +6,7 @@ import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { type SecureContexts, serveConnection } from "./session/connection.ts";
+import { Usage } from "./run/usage.ts";
 import type { BackendAddress } from "./session/sign-in.ts";
 
 export interface TdsServerOptions {
@@ -20,6 +21,8 @@ export interface TdsServerOptions {
   readonly signInMs?: number;
   /** Max connections, 10,000 by default; further ones are closed immediately. */
   readonly connectionsMax?: number;
+  /** Path of a Unix socket on which each connection gets a UsageReport as JSON. */
+  readonly usageAt?: string;
 }
 
 export interface TdsServer {
@@ -40,6 +43,7 @@ export interface TdsServer {
 export async function startTdsServer(options: TdsServerOptions): Promise<TdsServer> {
   const { backend, log, signInMs = 10_000, connectionsMax = 10_000 } = options;
   const sockets = new Set<Socket>();
+  const usage = new Usage(Date.now());
   let secureContexts = contextsOf(options.certificate, options.key);
   const server = createServer((socket) => {
     if (sockets.size >= connectionsMax) {
@@ -48,11 +52,12 @@ export async function startTdsServer(options: TdsServerOptions): Promise<TdsServ
     }
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
-    serveConnection(socket, { backend, secureContexts, log, signInMs }).catch((error: unknown) => {
+    serveConnection(socket, { backend, secureContexts, log, signInMs, usage }).catch((error: unknown) => {
       log.error("tds connection failed", { error });
     });
   });
   const port = "path" in options.at ? await listenOn(server, options.at.path) : await listenAt(server, options.at);
+  const usageServer = options.usageAt === undefined ? undefined : await reportUsage(usage, options.usageAt);
   return {
     port,
     setCertificate(certificate, key) {
@@ -60,10 +65,21 @@ export async function startTdsServer(options: TdsServerOptions): Promise<TdsServ
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
+      usageServer?.close();
       for (const socket of sockets) socket.destroy();
       await closed;
     },
   };
+}
+
+/** Serves the report of the moment of each connection. */
+async function reportUsage(usage: Usage, path: string): Promise<Server> {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.end(JSON.stringify(usage.report()));
+  });
+  await listenOn(server, path);
+  return server;
 }
 
 async function listenOn(server: Server, path: string): Promise<0> {

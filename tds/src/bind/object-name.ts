@@ -26,7 +26,7 @@ export function objectName(path: Path, database: string, line: number): ObjectNa
   const isSystem = owner !== undefined && systemDatabases.includes(owner) && systemSchemas.includes(schema);
   if (owner !== undefined && owner !== "" && owner !== database && !isSystem && !name.startsWith("#")) {
     const message = `Database '${path.at(-3)}' does not exist. The only database of this service is '${database}'.`;
-    throw new SqlError(911, message, { line });
+    throw new SqlError(911, message, { line, feature: "other databases" });
   }
   if (name.startsWith("#")) return { schema: temporarySchema, name, written };
   return { schema: lookUp(schemaNames, schema) ?? schema, name, written };

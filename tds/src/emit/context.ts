@@ -2,7 +2,7 @@ import { type ObjectName, objectName, quoteName } from "../bind/object-name.ts";
 import type { Scope } from "../bind/scope.ts";
 import type { TableCatalog, TableDefinition, UserFunction } from "../catalog/table-catalog.ts";
 import type { Call, Path, Query } from "../parse/ast.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse } from "../parse/features.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { castType } from "../types/backend-type.ts";
 import { isCharacter, type TsqlType, type Value } from "../types/tsql-type.ts";
@@ -115,7 +115,7 @@ export class EmitContext {
   }
 
   parameter(name: string, { type, value }: Variable): Typed {
-    if (this.#module !== undefined) throw refuse("query clause", 0, `${name} in a function or trigger`);
+    if (this.#module !== undefined) throw refuse("values of the session in modules", 0, name);
     let number = this.#numbers.get(name);
     if (number === undefined) {
       this.values.push(value);

@@ -3,7 +3,7 @@ import { type ObjectName, qualified, quoteName, temporarySchema } from "../bind/
 import { type ModuleColumn, type ModuleKind, moduleHeader } from "../catalog/module-text.ts";
 import type { TableDefinition } from "../catalog/table-catalog.ts";
 import type { CreateModule, FunctionDefinition, TriggerDefinition, TriggerEvent } from "../parse/ast.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse } from "../parse/features.ts";
 import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { isCharacter, type TsqlType } from "../types/tsql-type.ts";
@@ -143,7 +143,7 @@ function emitTableFunction(
   newContext: NewContext,
 ): string[] {
   const columns = returns.columns.map(({ name: column, type, isNullable }): ModuleColumn => {
-    if (type === undefined) throw refuse("query clause", 0, "a computed column in a table variable of a function");
+    if (type === undefined) throw refuse("computed columns of table variables", 0);
     return { name: column, type, isNullable: isNullable !== false };
   });
   const tableName = `${name.name}:${returns.name.toLowerCase()}`;

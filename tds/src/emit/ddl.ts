@@ -3,7 +3,7 @@ import { moduleSource } from "../catalog/module-text.ts";
 import { escapeLiteral } from "../run/backend.ts";
 import { Scope } from "../bind/scope.ts";
 import type { ColumnDefinition, CreateModule, Ddl, Grant, Path, TableConstraint } from "../parse/ast.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse } from "../parse/features.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { columnType } from "../types/backend-type.ts";
 import { isCharacter, type TsqlType } from "../types/tsql-type.ts";
@@ -63,7 +63,7 @@ export function emitDdl(ddl: Exclude<Ddl, Grant | CreateModule>, context: EmitCo
 }
 
 function nameOf(path: Path, { session }: EmitContext): ObjectName {
-  if (path.at(-1)?.startsWith("##") === true) throw refuse("global temporary table", 0, path.join("."));
+  if (path.at(-1)?.startsWith("##") === true) throw refuse("global temporary tables", 0, path.join("."));
   return objectName(path, session.database, 0);
 }
 
@@ -167,7 +167,7 @@ function columnText(column: ColumnDefinition, columns: readonly ColumnDefinition
     return `${name} ${columnType(typed.type).sql} GENERATED ALWAYS AS (${typed.sql}) STORED`;
   }
   const type = typeOf(column);
-  if (type.name === "rowversion") throw refuse("data type", 0, "rowversion");
+  if (type.name === "rowversion") throw refuse("rowversion", 0);
   const { sql } = columnType(type);
   const isKey = column.constraints.some(({ kind }) => kind === "primaryKey");
   const parts = [

@@ -14,7 +14,7 @@ import type {
   Target,
   Update,
 } from "../parse/ast.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse } from "../parse/features.ts";
 import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
 import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
@@ -195,8 +195,7 @@ function separateTarget(target: Target, from: readonly TableSource[], context: E
       if (source.on !== undefined) conditions.push(source.on);
       return [...flatten(source.left), ...flatten(source.right)];
     }
-    if (source.kind === "join" && containsTarget(source))
-      throw refuse("query clause", 0, "an outer join with the target of UPDATE or DELETE");
+    if (source.kind === "join" && containsTarget(source)) throw refuse("outer join with the target", 0);
     return [source];
   };
   const containsTarget = (source: TableSource): boolean =>
@@ -220,7 +219,7 @@ function topCondition(
   context: EmitContext,
 ): string | undefined {
   if (statement.top === undefined) return undefined;
-  if (sources.length > 0) throw refuse("query clause", 0, "TOP with a join in UPDATE or DELETE");
+  if (sources.length > 0) throw refuse("TOP with a join in a change", 0);
   const scope = new Scope();
   scope.add({ alias, object: alias, columns: table.columns });
   const where = statement.where === undefined ? "" : ` WHERE ${emitPredicate(statement.where, scope, context)}`;
@@ -301,8 +300,7 @@ function previousValues(
   const usesDeleted =
     output?.items.some(({ expression }) => expression.kind !== "literal" && refersTo(expression, deletedName)) === true;
   if (!usesDeleted) return undefined;
-  if (table.primaryKey.length === 0 || sources.length > 0)
-    throw refuse("query clause", 0, "OUTPUT deleted.* of an UPDATE without a primary key or with a join");
+  if (table.primaryKey.length === 0 || sources.length > 0) throw refuse("OUTPUT deleted without a key", 0);
   const scope = new Scope();
   scope.add({ alias, object: alias, columns: table.columns });
   const condition = where === undefined ? "" : ` WHERE ${emitPredicate(where, scope, context)}`;
@@ -355,7 +353,7 @@ export function emitMerge(merge: Merge, context: EmitContext): EmittedDml {
   const using = emitSource(merge.source, scope, context);
   const on = emitPredicate(merge.on, scope, context);
   const clauses = merge.clauses.map((clause) => emitMergeClause(clause, table, scope, context)).join(" ");
-  if (merge.output !== undefined) throw refuse("query clause", 0, "OUTPUT of MERGE");
+  if (merge.output !== undefined) throw refuse("OUTPUT of MERGE", 0);
   const text = `MERGE INTO ${qualified(table)} AS ${quoteName(alias)} USING ${using} ON ${on} ${clauses}`;
   return { sql: [common, text].filter((part) => part !== "").join(" "), columns: [], hasIdentity: false };
 }

@@ -1,7 +1,7 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Scope } from "../bind/scope.ts";
 import type { Call, OrderItem, Window } from "../parse/ast.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse } from "../parse/features.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { isCharacter, type TsqlType } from "../types/tsql-type.ts";
 import { aggregates } from "./aggregates.ts";
@@ -15,6 +15,34 @@ import { emitScalarCall } from "./user-functions.ts";
 const int: TsqlType = { name: "int" };
 
 const refused: Readonly<Record<string, true>> = { CONTAINS: true, FREETEXT: true };
+
+/** Functions of `emitConditional`. */
+const conditionals = ["ISNULL", "COALESCE", "NULLIF", "IIF", "CHOOSE"];
+/** Functions of the session, without arguments. */
+export const sessionFunctions: readonly string[] = [
+  "APP_NAME",
+  "ERROR_LINE",
+  "ERROR_MESSAGE",
+  "ERROR_NUMBER",
+  "ERROR_PROCEDURE",
+  "ERROR_SEVERITY",
+  "ERROR_STATE",
+  "HOST_NAME",
+  "ROWCOUNT_BIG",
+  "SCOPE_IDENTITY",
+  "XACT_STATE",
+];
+
+/** True if the front end has the built-in function; full-text predicates are refused as their feature. */
+export function isBuiltInFunction(written: string): boolean {
+  const name = written.toUpperCase();
+  const tables = [refused, aggregates, plainFunctions, dateFunctions] as const;
+  return (
+    conditionals.includes(name) ||
+    sessionFunctions.includes(name) ||
+    tables.some((table: Readonly<Record<string, unknown>>) => lookUp(table, name) !== undefined)
+  );
+}
 
 export function emitCall(call: Call, scope: Scope, context: EmitContext): Typed {
   const name = (call.path.at(-1) ?? "").toUpperCase();
@@ -32,6 +60,7 @@ export function emitCall(call: Call, scope: Scope, context: EmitContext): Typed 
     throw new SqlError(195, `'${call.path.join(".")}' is not a recognized built-in function name.`, {
       severity: 15,
       line: call.line,
+      feature: "built-in functions",
     });
   }
   if (list.length < known.minimum || list.length > known.maximum) {
@@ -88,7 +117,7 @@ function emitConditional(
 
 function emitAggregate(call: Call, name: string, scope: Scope, context: EmitContext): Typed {
   const known = lookUp(aggregates, name);
-  if (known === undefined) throw refuse("function", call.line, name);
+  if (known === undefined) throw refuse("built-in functions", call.line, name);
   const isStar = call.arguments[0]?.kind === "star";
   const list = isStar ? [] : call.arguments.map((argument) => emitExpression(argument, scope, context));
   const {

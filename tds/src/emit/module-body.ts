@@ -2,7 +2,7 @@ import { quoteName } from "../bind/object-name.ts";
 import { Scope } from "../bind/scope.ts";
 import type { TableDefinition } from "../catalog/table-catalog.ts";
 import type { Dml, Expression, ModuleDefinition, Select, Statement, StatementBody } from "../parse/ast.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse } from "../parse/features.ts";
 import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { assignmentType, castType } from "../types/backend-type.ts";
@@ -169,14 +169,15 @@ export class ModuleBody {
 
   #change(body: Dml, line: number): string {
     if (body.kind === "query") return this.#assignRows(body, line);
-    if (body.output !== undefined) throw refuse("query clause", line, "OUTPUT in a function or trigger");
+    if (body.output !== undefined)
+      throw refuse("statements in functions and triggers", line, "OUTPUT in a function or trigger");
     if (!this.#isTrigger && body.target.kind !== "tableVariable") throw this.#sideEffect(body.kind.toUpperCase());
     const context = this.context();
     const emitted = () => {
       switch (body.kind) {
         case "insert":
           if (body.source.kind === "execute" || body.source.kind === "executeText")
-            throw refuse("query clause", line, "INSERT ... EXEC in a function or trigger");
+            throw refuse("statements in functions and triggers", line, "INSERT ... EXEC in a function or trigger");
           return emitInsert(body, context, false);
         case "update":
           return emitUpdate(body, context);
@@ -193,7 +194,7 @@ export class ModuleBody {
   #assignRows(query: Extract<Dml, { kind: "query" }>, line: number): string {
     const select = query.body.kind === "select" ? query.body : undefined;
     if (select === undefined || select.items.some(({ variable }) => variable === undefined)) {
-      if (this.#isTrigger) throw refuse("query clause", line, "a result set of a trigger");
+      if (this.#isTrigger) throw refuse("statements in functions and triggers", line, "a result set of a trigger");
       throw new SqlError(444, "Select statements included within a function cannot return data to a client.", {
         line,
       });
@@ -229,7 +230,7 @@ export class ModuleBody {
     switch (body.kind) {
       case "setOption":
         if (body.options.every((option) => ["NOCOUNT", "XACT_ABORT", "ANSI_NULLS"].includes(option))) return "";
-        throw refuse("query clause", line, `SET ${body.options.join(", ")} in a trigger`);
+        throw refuse("statements in functions and triggers", line, `SET ${body.options.join(", ")} in a trigger`);
       case "print":
         return raise("NOTICE", moduleStates.message, this.expression(body.expression, nvarcharMax), "'0,0,1'");
       case "raiserror":
@@ -237,7 +238,7 @@ export class ModuleBody {
       case "throw": {
         const [number, message, state] = body.arguments;
         if (number === undefined || message === undefined || state === undefined)
-          throw refuse("query clause", line, "THROW without arguments in a trigger");
+          throw refuse("statements in functions and triggers", line, "THROW without arguments in a trigger");
         const detail = `concat_ws(',', ${this.expression(number, int)}, 16, ${this.expression(state, int)})`;
         return raise("EXCEPTION", moduleStates.error, this.expression(message, nvarcharMax), detail);
       }
@@ -246,7 +247,7 @@ export class ModuleBody {
         return raise("EXCEPTION", moduleStates.rollback, message, "'3609,16,1'");
       }
       default:
-        throw refuse("query clause", line, `${statementName(body)} in a trigger`);
+        throw refuse("statements in functions and triggers", line, `${statementName(body)} in a trigger`);
     }
   }
 
@@ -256,11 +257,12 @@ export class ModuleBody {
     if (format === undefined || severity === undefined || state === undefined)
       throw new SqlError(102, "Incorrect syntax near 'RAISERROR'.", { severity: 15, line });
     if (format.kind === "literal" && isInteger(format.type))
-      throw refuse("query clause", line, "RAISERROR with a number in a trigger");
+      throw refuse("statements in functions and triggers", line, "RAISERROR with a number in a trigger");
     const detail = `concat_ws(',', 50000, ${this.expression(severity, int)}, ${this.expression(state, int)})`;
     if (parameters.length === 0)
       return raise("NOTICE", moduleStates.message, this.expression(format, nvarcharMax), detail);
-    if (format.kind !== "literal") throw refuse("query clause", line, "RAISERROR with a variable format in a trigger");
+    if (format.kind !== "literal")
+      throw refuse("statements in functions and triggers", line, "RAISERROR with a variable format in a trigger");
     const template = (format.value ?? "").replaceAll(/%[diosuxX]/g, "%s");
     const values = parameters.map((parameter) => this.expression(parameter, nvarcharMax));
     const message = `format(${[escapeLiteral(template), ...values].join(", ")})`;
@@ -269,7 +271,7 @@ export class ModuleBody {
 
   #refuseSideEffect(body: StatementBody, line: number): never {
     if (body.kind === "try" || body.kind === "declareTable")
-      throw refuse("query clause", line, `${statementName(body)} in a function`);
+      throw refuse("statements in functions and triggers", line, `${statementName(body)} in a function`);
     if (body.kind === "execute" || body.kind === "executeText")
       throw new SqlError(557, "Only functions can be executed from within a function.", { line });
     throw this.#sideEffect(statementName(body));

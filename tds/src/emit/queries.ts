@@ -2,7 +2,7 @@ import { qualified, quoteName } from "../bind/object-name.ts";
 import { type ColumnSource, matches, Scope, type Source } from "../bind/scope.ts";
 import type { TableDefinition } from "../catalog/table-catalog.ts";
 import type { CommonTable, Query, QueryBody, Select, SelectItem, TableSource, Top } from "../parse/ast.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse } from "../parse/features.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { commonType } from "../types/tsql-type.ts";
 import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
@@ -46,7 +46,7 @@ function isColumnOf(name: string, scope: Scope | undefined): boolean {
 }
 
 export function emitTop(top: Top, context: EmitContext, outer?: Scope): string {
-  if (top.isPercent) throw refuse("query clause", 0, "TOP ... PERCENT");
+  if (top.isPercent) throw refuse("TOP ... PERCENT", 0);
   const count = `(${emitExpression(top.count, new Scope(outer), context).sql})::int8`;
   return top.withTies ? `FETCH FIRST (${count}) ROWS WITH TIES` : `LIMIT ${count}`;
 }
@@ -177,7 +177,7 @@ function outputColumn(name: string, { type, column }: Typed): OutputColumn {
 }
 
 function starItems(source: Source): EmittedItem[] {
-  if (source.columns === undefined) throw refuse("query clause", 0, "* of a function");
+  if (source.columns === undefined) throw refuse("* of a function", 0);
   return source.columns.map(({ name, spelling, type, isNullable, isIdentity = false }) => ({
     sql: `${quoteName(source.alias)}.${quoteName(name)}`,
     column: { name: spelling, type, isNullable, isIdentity },
@@ -229,7 +229,7 @@ function tableText(table: TableDefinition, written: string, isOwnName: boolean, 
 }
 
 /** Table functions of T-SQL; others are functions that users created. */
-const builtInRowsets = ["STRING_SPLIT", "GENERATE_SERIES"];
+export const builtInRowsets: readonly string[] = ["STRING_SPLIT", "GENERATE_SERIES"];
 
 /** Rowset functions with the columns of their rows. */
 function emitRowset(source: Extract<TableSource, { kind: "function" }>, scope: Scope, context: EmitContext): string {
@@ -248,7 +248,7 @@ function emitRowset(source: Extract<TableSource, { kind: "function" }>, scope: S
   const alias = (source.alias ?? name).toLowerCase();
   const [first, second] = list;
   if (source.call.path.length > 1 || first === undefined)
-    throw refuse("function", source.call.line, source.call.path.join("."));
+    throw refuse("built-in functions", source.call.line, source.call.path.join("."));
   switch (name) {
     case "STRING_SPLIT": {
       const value: ColumnSource = {
@@ -267,7 +267,7 @@ function emitRowset(source: Extract<TableSource, { kind: "function" }>, scope: S
       return `generate_series(${list.join(", ")}) AS ${quoteName(alias)} ("value")`;
     }
     default:
-      throw refuse("function", source.call.line, name);
+      throw refuse("built-in functions", source.call.line, name);
   }
 }
 

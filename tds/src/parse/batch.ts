@@ -10,8 +10,9 @@ import { parseGrant } from "./grant-statements.ts";
 import { tokenize } from "./lexer.ts";
 import { parseModule } from "./modules.ts";
 import { parseQuery, parseWith } from "./queries.ts";
+import { SqlError } from "../run/sql-error.ts";
 import { TokenStream } from "./token-stream.ts";
-import { refuse } from "./unsupported.ts";
+import { refuse, type RefusedFeature } from "./features.ts";
 
 /** Parses a batch to its statements; throws a SqlError (102, 156 and others) with the line of a syntax error. */
 export function parseBatch(text: string, quotedIdentifier = true): Statement[] {
@@ -32,10 +33,73 @@ export function parseBatch(text: string, quotedIdentifier = true): Statement[] {
   return [...statements, ...parseToEnd(stream)];
 }
 
+/**
+ * Parses a batch for an assessment: each error is passed to `onFault`, and the parser continues with the next
+ * statement. Never throws for a batch of tokens; an unclosed quote or comment is an error of the batch.
+ */
+export function assessBatch(
+  text: string,
+  onFault: (error: SqlError) => void,
+): { readonly statements: readonly Statement[]; readonly definition?: ModuleDefinition; readonly line: number } {
+  const stream = new TokenStream(tokenize(text), parseQuery);
+  stream.onFault = onFault;
+  skipSemicolons(stream);
+  const { line } = stream.current;
+  if (stream.isIdentifier && !startsStatement(stream)) {
+    const call = recovered(stream, (): StatementBody => ({ kind: "execute", call: parseCallOf(stream) }));
+    return { statements: [{ line, body: call ?? skipped }, ...parseToEnd(stream)], line };
+  }
+  const definition = recovered(stream, () => parseModule(stream, parseToEnd));
+  // After an error in the head of a module, the statements of its body.
+  const statements = parseToEnd(stream);
+  return definition === undefined ? { statements, line } : { statements, definition, line };
+}
+
+/** Statement in the place of one with an error. */
+const skipped: StatementBody = { kind: "block", statements: [] };
+
+/** The parsed part; undefined after an error that `onFault` accepts: then the tokens of its statement are skipped. */
+function recovered<T>(stream: TokenStream, parse: () => T): T | undefined {
+  const { position } = stream;
+  try {
+    return parse();
+  } catch (error) {
+    if (stream.onFault === undefined || !(error instanceof SqlError)) throw error;
+    stream.onFault(error);
+    if (stream.position === position) stream.next();
+    skipStatement(stream);
+    return undefined;
+  }
+}
+
+/** Words before which a keyword at the start of a line continues a statement. */
+const continuing = ["ALL", "EXCEPT", "FOR", "INTERSECT", "ON", "OR", "THEN", "UNION"];
+
+/** Skips to the next statement: one after a semicolon, or one that begins a line outside of parentheses. */
+function skipStatement(stream: TokenStream): void {
+  let depth = 0;
+  for (; !stream.isAtEnd; stream.next()) {
+    const { kind, keyword, line } = stream.current;
+    const last = stream.peek(-1);
+    if (kind === "symbol" && keyword === "(") depth += 1;
+    else if (kind === "symbol" && keyword === ")") depth = Math.max(0, depth - 1);
+    else if (kind === "symbol" && keyword === ";" && depth === 0) break;
+    if (kind !== "word" || depth > 0) continue;
+    if (keyword === "END" || keyword === "ELSE") break;
+    const begins = keyword !== "WITH" && (lookUp(parsers, keyword) ?? lookUp(refusedStatements, keyword)) !== undefined;
+    if (begins && line > last.line && !continuing.includes(last.keyword)) break;
+  }
+  skipSemicolons(stream);
+}
+
 function parseToEnd(stream: TokenStream): Statement[] {
   const statements: Statement[] = [];
   skipSemicolons(stream);
-  while (!stream.isAtEnd) statements.push(parseStatement(stream));
+  while (!stream.isAtEnd) {
+    // Ends of blocks whose head had an error.
+    if (stream.onFault !== undefined && (stream.accept("END") || stream.accept("ELSE"))) skipSemicolons(stream);
+    else statements.push(parseStatement(stream));
+  }
   return statements;
 }
 
@@ -67,7 +131,7 @@ function skipSemicolons(stream: TokenStream): void {
 function parseStatement(stream: TokenStream): Statement {
   return stream.nested(() => {
     const { line } = stream.current;
-    const body = parseBody(stream);
+    const body = recovered(stream, () => parseBody(stream)) ?? skipped;
     skipSemicolons(stream);
     return { body, line };
   });
@@ -141,26 +205,27 @@ function parseBody(stream: TokenStream): StatementBody {
   if (kind === "symbol" && keyword === "(") return parseQuery(stream);
   const parser = kind === "word" ? lookUp(parsers, keyword) : undefined;
   if (parser !== undefined) return parser(stream);
-  if (kind === "word" && unsupportedStatements.includes(keyword)) throw refuse("statement", line, keyword);
+  const refused = kind === "word" ? lookUp(refusedStatements, keyword) : undefined;
+  if (refused !== undefined) throw refuse(refused, line, refused === keyword ? undefined : keyword);
   throw stream.unexpected();
 }
 
-/** First keywords of T-SQL statements that are refused with error 40510. */
-const unsupportedStatements = [
-  "BACKUP",
-  "BULK",
-  "CHECKPOINT",
-  "DBCC",
-  "DENY",
-  "DISABLE",
-  "ENABLE",
-  "GOTO",
-  "KILL",
-  "RECONFIGURE",
-  "RESTORE",
-  "REVERT",
-  "SHUTDOWN",
-];
+/** Features by the first keywords of statements that are refused with error 40510. */
+const refusedStatements: Readonly<Record<string, RefusedFeature>> = {
+  BACKUP: "BACKUP and RESTORE",
+  BULK: "BULK INSERT",
+  CHECKPOINT: "server control",
+  DBCC: "DBCC",
+  DENY: "DENY",
+  DISABLE: "other statements",
+  ENABLE: "other statements",
+  GOTO: "GOTO",
+  KILL: "server control",
+  RECONFIGURE: "server control",
+  RESTORE: "BACKUP and RESTORE",
+  REVERT: "other statements",
+  SHUTDOWN: "server control",
+};
 
 function single(stream: TokenStream, body: StatementBody): StatementBody {
   stream.next();
@@ -180,7 +245,7 @@ function parseDeclare(stream: TokenStream): StatementBody {
   stream.expect("DECLARE");
   const { line } = stream.current;
   if (stream.current.kind !== "variable") return parseDeclareCursor(stream);
-  if (stream.peek(1).keyword === "CURSOR") throw refuse("query clause", line, "cursor variables");
+  if (stream.peek(1).keyword === "CURSOR") throw refuse("cursor variables", line);
   const first = stream.peek(1).keyword === "AS" ? stream.peek(2) : stream.peek(1);
   if (first.kind === "word" && first.keyword === "TABLE") {
     const name = stream.variable();

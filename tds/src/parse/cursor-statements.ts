@@ -2,7 +2,7 @@ import type { CursorName, CursorStatement, FetchPosition } from "./ast.ts";
 import { parseExpression } from "./expressions.ts";
 import { parseQuery } from "./queries.ts";
 import type { TokenStream } from "./token-stream.ts";
-import { refuse } from "./unsupported.ts";
+import { refuse } from "./features.ts";
 
 /** Options after CURSOR. All cursors read a snapshot and stay open when their transaction commits. */
 const options = [
@@ -35,7 +35,7 @@ export function parseDeclareCursor(stream: TokenStream): CursorStatement {
   stream.expect("FOR");
   const query = parseQuery(stream);
   if (stream.accept("FOR")) {
-    if (stream.is("UPDATE")) throw refuse("query clause", line, "CURSOR FOR UPDATE");
+    if (stream.is("UPDATE")) throw refuse("cursors for update", line);
     stream.expect("READ");
     if (stream.next().keyword !== "ONLY") throw stream.unexpected();
   }
@@ -56,7 +56,7 @@ export function parseCursorStatement(stream: TokenStream): CursorStatement {
 
 function cursorName(stream: TokenStream): CursorName {
   const { kind, line } = stream.current;
-  if (kind === "variable") throw refuse("query clause", line, "cursor variables");
+  if (kind === "variable") throw refuse("cursor variables", line);
   const isGlobal = stream.accept("GLOBAL");
   return { name: stream.identifier(), isGlobal };
 }

@@ -1,6 +1,7 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { SqlError } from "../run/sql-error.ts";
 import type { TsqlType, TypeName } from "../types/tsql-type.ts";
+import { refuse, type RefusedFeature } from "./features.ts";
 import type { TokenStream } from "./token-stream.ts";
 
 /** Names with their synonyms; the default length of a column is 1. */
@@ -42,6 +43,13 @@ const names: Readonly<Record<string, TypeName>> = {
   TIMESTAMP: "rowversion",
 };
 
+/** Types of SQL Server that no column or variable can have. */
+const refusedTypes: Readonly<Record<string, RefusedFeature>> = {
+  GEOGRAPHY: "spatial types",
+  GEOMETRY: "spatial types",
+  HIERARCHYID: "hierarchyid",
+};
+
 const lengthMax: Partial<Record<TypeName, number>> = {
   char: 8_000,
   varchar: 8_000,
@@ -63,6 +71,8 @@ export function parseDataType(stream: TokenStream, defaultLength = 1): TsqlType 
   const path = stream.path();
   const written = path.at(-1) ?? "";
   const keyword = written.toUpperCase();
+  const refused = path.length === 1 ? lookUp(refusedTypes, keyword) : undefined;
+  if (refused !== undefined) throw refuse(refused, line, written);
   const name = lookUp(names, keyword);
   if (name === undefined || (path.length > 1 && path[0]?.toLowerCase() !== "sys"))
     throw new SqlError(2715, `Cannot find data type ${path.join(".")}.`, { line });

@@ -5,13 +5,19 @@ import { parseExpression, parsePredicate } from "./expressions.ts";
 import { parseQuery } from "./queries.ts";
 import type { TokenStream } from "./token-stream.ts";
 import { SqlError } from "../run/sql-error.ts";
-import { type Feature, refuse } from "./unsupported.ts";
+import { refuse, type RefusedFeature } from "./features.ts";
 
 /** Types of objects that CREATE, ALTER and DROP refuse with the number of a feature. */
-const refusedObjects: Readonly<Record<string, Feature>> = {
+const refusedObjects: Readonly<Record<string, RefusedFeature>> = {
   ASSEMBLY: "CLR",
   FULLTEXT: "full-text search",
   DATABASE: "CREATE DATABASE",
+  TYPE: "user-defined types",
+  SYNONYM: "synonyms",
+  LOGIN: "logins, users and roles",
+  USER: "logins, users and roles",
+  ROLE: "logins, users and roles",
+  PARTITION: "partitions",
 };
 
 export function parseCreate(stream: TokenStream): Ddl {
@@ -37,7 +43,7 @@ function refuseObject(stream: TokenStream, verb: string, line: number): Error {
     const message = `'CREATE/ALTER ${keyword}' must be the first statement in a query batch.`;
     return new SqlError(111, message, { severity: 15, line });
   }
-  return refuse(lookUp(refusedObjects, keyword) ?? "statement", line, `${verb} ${keyword}`);
+  return refuse(lookUp(refusedObjects, keyword) ?? "other statements", line, `${verb} ${keyword}`);
 }
 
 function parseCreateTable(stream: TokenStream): Ddl {
@@ -239,7 +245,7 @@ export function parseAlter(stream: TokenStream): Ddl {
     const ifExists = stream.accept("IF", "EXISTS");
     return { kind: "alterTable", path, action: { kind, ifExists, names: stream.list(() => stream.identifier()) } };
   }
-  throw refuse("statement", line, `ALTER TABLE ${stream.current.keyword}`);
+  throw refuse("other statements", line, `ALTER TABLE ${stream.current.keyword}`);
 }
 
 export function parseDrop(stream: TokenStream): Ddl {

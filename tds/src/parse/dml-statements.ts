@@ -25,7 +25,7 @@ import {
   skipOption,
 } from "./queries.ts";
 import type { TokenStream } from "./token-stream.ts";
-import { refuse } from "./unsupported.ts";
+import { refuse } from "./features.ts";
 
 function parseTarget(stream: TokenStream): Target {
   if (stream.current.kind === "variable") return { kind: "tableVariable", name: stream.next().text };
@@ -60,7 +60,7 @@ export function parseInsert(stream: TokenStream, common: readonly CommonTable[])
   if (stream.accept("DEFAULT", "VALUES")) return { ...begin, source: { kind: "default" } };
   if (stream.is("VALUES")) return { ...begin, source: { kind: "values", rows: parseRows(stream) } };
   if (stream.is("EXEC") || stream.is("EXECUTE")) {
-    if (output !== undefined) throw refuse("query clause", stream.current.line, "OUTPUT of INSERT ... EXEC");
+    if (output !== undefined) throw refuse("OUTPUT of INSERT ... EXEC", stream.current.line);
     return { ...begin, source: parseExecute(stream) };
   }
   return { ...begin, source: parseQuery(stream) };
@@ -93,8 +93,7 @@ function parseBulkOption(stream: TokenStream): string {
 
 function parseAssignments(stream: TokenStream): Assignment[] {
   return stream.list(() => {
-    if (stream.current.kind === "variable")
-      throw refuse("query clause", stream.current.line, "SET @variable = in UPDATE");
+    if (stream.current.kind === "variable") throw refuse("SET @variable in UPDATE", stream.current.line);
     const column = stream.path().at(-1) ?? "";
     const { text, kind } = stream.next();
     if (kind !== "symbol" || !text.endsWith("=") || text.length > 2) throw stream.unexpected();

@@ -1,6 +1,6 @@
 import type { Ddl, Grant } from "./ast.ts";
 import type { TokenStream } from "./token-stream.ts";
-import { refuse } from "./unsupported.ts";
+import { refuse } from "./features.ts";
 
 /** Permissions of objects, by the word of T-SQL; PostgreSQL has the same names. */
 const permissions: ReadonlyMap<string, Grant["permissions"][number]["name"]> = new Map([
@@ -20,11 +20,12 @@ export function parseGrant(stream: TokenStream): Ddl {
   const { line } = stream.current;
   const isOptionOnly = stream.accept("GRANT", "OPTION", "FOR");
   const list = stream.list(() => parsePermission(stream));
-  if (!stream.accept("ON")) throw refuse("query clause", line, `${verb} without ON`);
+  if (!stream.accept("ON")) throw refuse("permissions on other securables", line, `${verb} without ON`);
   if (stream.peek(1).text === "::") {
     const { text } = stream.next();
     stream.expect("::");
-    if (text.toUpperCase() !== "OBJECT") throw refuse("query clause", line, `ON ${text.toUpperCase()}::`);
+    if (text.toUpperCase() !== "OBJECT")
+      throw refuse("permissions on other securables", line, `ON ${text.toUpperCase()}::`);
   }
   const path = stream.path();
   if (!stream.accept("TO") && (verb === "GRANT" || !stream.accept("FROM"))) throw stream.unexpected();
@@ -37,7 +38,7 @@ export function parseGrant(stream: TokenStream): Ddl {
 function parsePermission(stream: TokenStream): Grant["permissions"][number] {
   const { keyword, line } = stream.current;
   const name = permissions.get(keyword);
-  if (name === undefined) throw refuse("query clause", line, `permission ${keyword}`);
+  if (name === undefined) throw refuse("permissions on other securables", line, `permission ${keyword}`);
   stream.next();
   return { name, columns: stream.is("(") ? stream.identifierList() : [] };
 }

@@ -11,7 +11,7 @@ import { parseTableElements } from "./ddl-statements.ts";
 import { parseParameter } from "./execute-statements.ts";
 import { parseQuery } from "./queries.ts";
 import type { TokenStream } from "./token-stream.ts";
-import { refuse } from "./unsupported.ts";
+import { refuse } from "./features.ts";
 
 /** First words of the definitions of modules. */
 const heads = [
@@ -45,7 +45,7 @@ function parseProcedure(stream: TokenStream, replaces: Replaces, statements: Par
   const { line } = stream.current;
   if (stream.accept("WITH") && !stream.accept("RECOMPILE")) {
     const option = stream.next().text;
-    throw refuse("query clause", line, `WITH ${option}`);
+    throw refuse("options of modules", line, `WITH ${option}`);
   }
   stream.expect("AS");
   return { kind: "procedure", path, replaces, parameters, statements: statements(stream) };
@@ -85,7 +85,7 @@ function skipOptions(stream: TokenStream): void {
     stream.list(() => {
       if (stream.accept("SCHEMABINDING") || stream.accept("CALLED", "ON", "NULL", "INPUT")) return;
       if (stream.accept("INLINE", "=")) stream.next();
-      else throw refuse("query clause", line, `WITH ${stream.current.text}`);
+      else throw refuse("options of modules", line, `WITH ${stream.current.text}`);
     });
   }
   stream.accept("AS");
@@ -97,10 +97,9 @@ function parseTrigger(stream: TokenStream, replaces: Replaces, statements: Parse
   const path = stream.path();
   const { line } = stream.current;
   stream.expect("ON");
-  if (stream.is("DATABASE") || stream.is("ALL", "SERVER"))
-    throw refuse("statement", line, "triggers of DDL and sign-in");
+  if (stream.is("DATABASE") || stream.is("ALL", "SERVER")) throw refuse("triggers of DDL and sign-in", line);
   const table = stream.path();
-  if (stream.is("WITH")) throw refuse("query clause", line, `WITH ${stream.peek(1).text}`);
+  if (stream.is("WITH")) throw refuse("options of modules", line, `WITH ${stream.peek(1).text}`);
   const isInsteadOf = stream.accept("INSTEAD", "OF");
   if (!isInsteadOf && !stream.accept("FOR")) stream.expect("AFTER");
   const list = stream.list((): TriggerEvent => {

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type {
   Call,
   CommonTable,
@@ -12,7 +13,7 @@ import type {
 } from "./ast.ts";
 import { parseCall, parseExpression, parseOrderBy, parsePredicate, startsQuery } from "./expressions.ts";
 import type { TokenStream } from "./token-stream.ts";
-import { refuse } from "./unsupported.ts";
+import { refuse, type RefusedFeature } from "./features.ts";
 
 export function parseQuery(stream: TokenStream, withTables?: readonly CommonTable[]): Query {
   return stream.nested(() => {
@@ -152,6 +153,7 @@ type JoinType = Extract<TableSource, { kind: "join" }>["type"];
 function parseJoins(stream: TokenStream): TableSource {
   let left = parseTableSource(stream);
   for (;;) {
+    if (stream.is("PIVOT") || stream.is("UNPIVOT")) throw refuse("PIVOT and UNPIVOT", stream.current.line);
     const type = parseJoinType(stream);
     if (type === undefined) return left;
     if (type === "CROSS" || type === "CROSS APPLY" || type === "OUTER APPLY") {
@@ -180,18 +182,19 @@ function parseJoinType(stream: TokenStream): JoinType | undefined {
   return undefined;
 }
 
-const rowsetFunctions = [
-  "OPENROWSET",
-  "OPENDATASOURCE",
-  "OPENQUERY",
-  "OPENXML",
-  "CONTAINSTABLE",
-  "FREETEXTTABLE",
-] as const;
+/** Rowset functions that are refused, each as its feature. */
+const refusedRowsets: Readonly<Record<string, RefusedFeature>> = {
+  OPENROWSET: "OPENROWSET",
+  OPENDATASOURCE: "OPENDATASOURCE",
+  OPENQUERY: "OPENQUERY",
+  OPENXML: "OPENXML",
+  CONTAINSTABLE: "full-text search",
+  FREETEXTTABLE: "full-text search",
+};
 
 function parseTableSource(stream: TokenStream): TableSource {
   const { kind, keyword, line } = stream.current;
-  const rowset = kind === "word" ? rowsetFunctions.find((name) => name === keyword) : undefined;
+  const rowset = kind === "word" ? lookUp(refusedRowsets, keyword) : undefined;
   if (rowset !== undefined) throw refuse(rowset, line);
   if (stream.is("(")) return parseParenthesizedSource(stream);
   if (kind === "variable") {
@@ -205,6 +208,7 @@ function parseTableSource(stream: TokenStream): TableSource {
     const { alias, columns } = parseAliasWithColumns(stream);
     return { kind: "function", call, alias, columns };
   }
+  if (stream.is("FOR", "SYSTEM_TIME")) throw refuse("temporal queries", stream.current.line);
   skipHints(stream);
   const alias = parseAlias(stream);
   skipHints(stream);

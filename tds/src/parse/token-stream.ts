@@ -58,6 +58,8 @@ export class TokenStream {
   readonly #tokens: readonly Token[];
   /** Parser of queries, passed in because expressions contain queries and queries contain expressions. */
   readonly query: (stream: TokenStream) => Query;
+  /** Called with the error of a statement, after which the next one is parsed; without it the error is thrown. */
+  onFault: ((error: SqlError) => void) | undefined;
 
   constructor(tokens: readonly Token[], query: (stream: TokenStream) => Query) {
     this.#tokens = tokens;
@@ -70,8 +72,14 @@ export class TokenStream {
     return token;
   }
 
+  /** A token after the current one, or before it by a negative distance. */
   peek(distance: number): Token {
     return this.#tokens[this.#at + distance] ?? this.current;
+  }
+
+  /** Number of tokens that have been read. */
+  get position(): number {
+    return this.#at;
   }
 
   get isAtEnd(): boolean {

@@ -1,5 +1,5 @@
 import type { Execute } from "../parse/ast.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse, type RefusedFeature } from "../parse/features.ts";
 import type { TsqlType } from "../types/tsql-type.ts";
 import { sqlErrorOf } from "./errors.ts";
 import { evaluate } from "./evaluation.ts";
@@ -7,13 +7,24 @@ import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 
 const nvarcharMax: TsqlType = { name: "nvarchar", length: "max" };
 
+/** Names of procedures of the system that belong to a feature that is refused. */
+const refusedProcedures: readonly (readonly [pattern: RegExp, feature: RefusedFeature])[] = [
+  [/^sp_(?:add|update|delete|start|stop)_job/, "agent jobs"],
+  [/^sp_cdc_/, "change data capture"],
+  [/^sp_(?:add|drop)linked/, "linked servers"],
+];
+
+/** The feature of a procedure, by its name in lower case; undefined unless it is refused. */
+export function refusedProcedure(name: string): RefusedFeature | undefined {
+  return refusedProcedures.find(([pattern]) => pattern.test(name))?.[1];
+}
+
 /** Runs EXECUTE of a procedure; variables get its OUTPUT values and its status. */
 export async function execute(call: Execute, line: number, request: RequestContext): Promise<void> {
   const name = (call.path.at(-1) ?? "").toLowerCase();
   if (call.path.length === 4) throw refuse("linked servers", line);
-  if (name.startsWith("sp_add_job") || name.startsWith("sp_update_job")) throw refuse("agent jobs", line);
-  if (name.startsWith("sp_cdc_")) throw refuse("change data capture", line);
-  if (name === "sp_addlinkedserver") throw refuse("linked servers", line);
+  const refused = refusedProcedure(name);
+  if (refused !== undefined) throw refuse(refused, line);
   const list: EvaluatedArgument[] = [];
   for (const argument of call.arguments) {
     const { value: expression } = argument;

@@ -248,7 +248,7 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       const name = body.database.toLowerCase();
       if (name !== session.database && !["master", "tempdb", "msdb", "model"].includes(name)) {
         const message = `Database '${body.database}' does not exist. The only database of this service is '${session.database}'.`;
-        throw new SqlError(911, message, { line });
+        throw new SqlError(911, message, { line, feature: "other databases" });
       }
       return "next";
     }
@@ -319,6 +319,7 @@ async function runTry(
     if (request.signal.aborted) throw error;
     failure = sqlErrorOf(error, 0);
     if (failure.severity >= 20) throw failure;
+    session.usage.refusal(failure);
   } finally {
     session.tryDepth -= 1;
   }

@@ -25,6 +25,7 @@ export class Results implements StatementResults {
   readonly #format: WireFormat;
   readonly #isProcedure: boolean;
   readonly #inTransaction: () => boolean;
+  readonly #onError: (error: SqlError) => void;
 
   constructor(options: {
     readonly response: Response;
@@ -32,7 +33,9 @@ export class Results implements StatementResults {
     /** Statements of an RPC end with DONEINPROC. */
     readonly isProcedure: boolean;
     readonly inTransaction: () => boolean;
+    readonly onError: (error: SqlError) => void;
   }) {
+    this.#onError = options.onError;
     this.#response = options.response;
     this.#format = options.format;
     this.#isProcedure = options.isProcedure;
@@ -45,6 +48,7 @@ export class Results implements StatementResults {
   }
 
   error(error: SqlError): void {
+    this.#onError(error);
     const { number, state, severity, message, line, procedure } = error;
     this.message({ number, state, severity, message, line, procedure });
   }

@@ -12,6 +12,7 @@ import { type Cursor, type CallFrame, newCallFrame } from "./call-frame.ts";
 import { defaultOptions, type SetOptions } from "./set-options.ts";
 import type { SqlError } from "./sql-error.ts";
 import { Transaction } from "./transaction.ts";
+import type { Usage } from "./usage.ts";
 
 const emitters = { query: emitQuery, call: emitCall };
 const version = "Microsoft SQL Server 2022 compatible, Holdfast on PostgreSQL";
@@ -39,6 +40,7 @@ export class Session {
   scopeIdentity: string | null = null;
   identityInsert: string | undefined;
   bulkTarget: BulkTarget | undefined;
+  readonly usage: Usage;
   readonly #user: string;
   readonly #hostName: string;
   readonly #appName: string;
@@ -52,7 +54,9 @@ export class Session {
     readonly hostName: string;
     readonly appName: string;
     readonly isNotified: boolean;
+    readonly usage: Usage;
   }) {
+    this.usage = options.usage;
     this.isNotified = options.isNotified;
     this.backend = options.backend;
     this.database = options.database;

@@ -3,7 +3,7 @@ import type { EmitContext, EmittedQuery, OutputColumn } from "../emit/context.ts
 import { type EmittedDml, emitDelete, emitInsert, emitMerge, emitUpdate } from "../emit/dml.ts";
 import { emitQuery } from "../emit/queries.ts";
 import type { ColumnDefinition, Dml, Path, Query, Select } from "../parse/ast.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse } from "../parse/features.ts";
 import { type Column, commands } from "../protocol/token.ts";
 import { columnType, typeOfOid } from "../types/backend-type.ts";
 import type { Value } from "../types/tsql-type.ts";
@@ -35,7 +35,7 @@ export async function runDml(statement: Dml, line: number, request: RequestConte
     results.done({ command: commands.select, rowCount });
     return;
   }
-  if (statement.output?.into !== undefined) throw refuse("query clause", line, "OUTPUT ... INTO");
+  if (statement.output?.into !== undefined) throw refuse("OUTPUT ... INTO", line);
   const emitted = emitDml(statement, context);
   const { rowCount, identity } = await send(emitted, context.values, emitted.hasIdentity, request);
   if (statement.kind === "insert" && emitted.hasIdentity && identity !== undefined) {

@@ -156,6 +156,11 @@ const procedures: Readonly<Record<string, Procedure>> = {
   ),
 };
 
+/** True if the front end has the system procedure of this name. */
+export function isSystemProcedure(name: string): boolean {
+  return lookUp(procedures, name.toLowerCase()) !== undefined;
+}
+
 /** Runs a call of an RPC message; errors and output values are written to the results. */
 export async function callRpc(
   name: string,

@@ -19,7 +19,11 @@ export async function callUserProcedure(
   const { session } = request;
   const name = objectName(path, session.database, 0);
   const procedure = await session.catalog.procedure(name);
-  if (procedure === undefined) throw new SqlError(2812, `Could not find stored procedure '${name.written}'.`);
+  if (procedure === undefined) {
+    const isSystem = /^(?:sp|xp)_/i.test(name.name);
+    const feature = isSystem ? { feature: "system procedures" } : {};
+    throw new SqlError(2812, `Could not find stored procedure '${name.written}'.`, feature);
+  }
   if (!procedure.isExecutable) {
     const message = `The EXECUTE permission was denied on the object '${name.written}'.`;
     throw new SqlError(229, message, { severity: 14 });

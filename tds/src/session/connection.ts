@@ -12,6 +12,7 @@ import { doneStatus, tokens, writeDone } from "../protocol/token.ts";
 import { sqlErrorOf } from "../run/errors.ts";
 import type { Session } from "../run/session.ts";
 import { SqlError } from "../run/sql-error.ts";
+import type { Usage } from "../run/usage.ts";
 import { createMessageSource, type MessageSource } from "./message-source.ts";
 import { serveRequest } from "./requests.ts";
 import { Response } from "./response.ts";
@@ -22,6 +23,7 @@ export interface ConnectionOptions {
   readonly secureContexts: SecureContexts;
   readonly log: Log;
   readonly signInMs: number;
+  readonly usage: Usage;
 }
 
 /**
@@ -182,15 +184,17 @@ async function signInAndServe(
   format = wireFormat(version);
   let session: Session;
   try {
-    session = await signIn(login, options.backend, () => stream.destroy());
+    session = await signIn(login, options, () => stream.destroy());
   } catch (error) {
     const failure = sqlErrorOf(error, 1);
+    options.usage.error(failure);
     // The cause is only logged: the client must not learn whether the role or the password is wrong.
     options.log.info("tds sign-in refused", { number: failure.number, cause: failure.cause });
     await refuseSignIn(response, format, failure, stream);
     return undefined;
   }
   onSignIn();
+  options.usage.sessions += 1;
   request.hasEnded = true;
   limit = requestLimit;
   try {
@@ -199,6 +203,8 @@ async function signInAndServe(
   } catch (error) {
     session.backend.end();
     throw error;
+  } finally {
+    options.usage.sessions -= 1;
   }
   return session;
 }

@@ -1,5 +1,5 @@
 import { moduleStates } from "../emit/module-body.ts";
-import { refuse } from "../parse/unsupported.ts";
+import { refuse } from "../parse/features.ts";
 import type { Notice } from "../run/backend.ts";
 import { packetTypes } from "../protocol/packet.ts";
 import { ProtocolError } from "../protocol/protocol-error.ts";
@@ -18,6 +18,7 @@ import { runBatch } from "../run/interpreter.ts";
 import type { RequestContext } from "../run/request-context.ts";
 import { Results } from "../run/results.ts";
 import type { Session } from "../run/session.ts";
+import type { SqlError } from "../run/sql-error.ts";
 import { callProcedure, callRpc } from "../run/system-procedures.ts";
 import type { Request } from "./message-source.ts";
 import type { Response } from "./response.ts";
@@ -32,7 +33,9 @@ export async function serveRequest(
 ): Promise<void> {
   const isProcedure = message.type === packetTypes.rpc;
   const inTransaction = () => session.transaction.count > 0;
-  const results = new Results({ response, format, isProcedure, inTransaction });
+  const { usage } = session;
+  const onError = (error: SqlError) => usage.error(error);
+  const results = new Results({ response, format, isProcedure, inTransaction, onError });
   const request: RequestContext = { session, results, frame: newCallFrame(), signal, call: callProcedure };
   const { backend } = session;
   try {
@@ -76,6 +79,7 @@ async function dispatch(
 ): Promise<void> {
   switch (message.type) {
     case packetTypes.sqlBatch:
+      request.session.usage.batches += 1;
       await runBatch(decodeSqlBatch(message.payload, format), request);
       request.signal.throwIfAborted();
       results.endBatch();
@@ -83,6 +87,7 @@ async function dispatch(
     case packetTypes.rpc: {
       const calls = decodeRpcRequest(message.payload, format);
       if (calls.length === 0) results.endProcedure(false, true);
+      request.session.usage.batches += calls.length;
       for (const [index, { procedure, parameters }] of calls.entries()) {
         const list = parameters.map(({ name, type, value, isOutput }) => ({ name, type, value, isOutput }));
         await callRpc(procedure, list, index === calls.length - 1, results, { ...request, frame: newCallFrame() });

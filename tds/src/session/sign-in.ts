@@ -14,7 +14,8 @@ import {
 import { type Backend, DatabaseError, openBackend } from "../run/backend.ts";
 import { Session } from "../run/session.ts";
 import { SqlError } from "../run/sql-error.ts";
-import { refuse } from "../parse/unsupported.ts";
+import type { Usage } from "../run/usage.ts";
+import { refuse } from "../parse/features.ts";
 import type { Response } from "./response.ts";
 
 /** Server name and version in LOGINACK; drivers choose features by them. */
@@ -29,7 +30,11 @@ export interface BackendAddress {
 const systemDatabases = ["", "master", "tempdb"];
 
 /** Opens the backend as the client's user: PostgreSQL verifies the password by SCRAM. Errors 18456, 4060 and 18452. */
-export async function signIn(login: Login7, address: BackendAddress, onEnd: () => void): Promise<Session> {
+export async function signIn(
+  login: Login7,
+  { backend: address, usage }: { readonly backend: BackendAddress; readonly usage: Usage },
+  onEnd: () => void,
+): Promise<Session> {
   if (login.usesIntegratedSecurity) throw refuse("Windows sign-in", 0);
   if (login.changesPassword)
     throw new SqlError(18_488, "The password cannot be changed at sign-in. Use ALTER LOGIN or the platform's API.", {
@@ -53,7 +58,7 @@ export async function signIn(login: Login7, address: BackendAddress, onEnd: () =
     const onNotification = () => session?.catalog.clear();
     const backend = await openBackend({ ...address, user, password, applicationName }, { onEnd, onNotification });
     const isNotified = await listenForDdl(backend);
-    session = new Session({ backend, database: address.database, user, hostName, appName, isNotified });
+    session = new Session({ backend, database: address.database, user, hostName, appName, isNotified, usage });
     return session;
   } catch (error) {
     if (error instanceof DatabaseError && error.code === "53300")

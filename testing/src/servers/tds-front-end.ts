@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { silentLog } from "@holdfast/common/log.ts";
 import { installation } from "@holdfast/tds/catalog/install.ts";
 import { startTdsServer, type TdsServer } from "@holdfast/tds/tds-server.ts";
@@ -12,6 +15,8 @@ export interface TestTds {
   readonly password: string;
   /** A superuser's session by PostgreSQL's protocol, in the same database. */
   readonly superuser: pg.Client;
+  /** Directory of the socket that reports the counts. */
+  readonly run: string;
   stop(): Promise<void>;
 }
 
@@ -43,7 +48,9 @@ export async function startTestTds(url: string, log = silentLog): Promise<TestTd
   const { cert, key } = await createTestCertificate();
   const socketDirectory = await setting("unix_socket_directories");
   const port = Number(await setting("port"));
+  const run = await mkdtemp(join(tmpdir(), "holdfast-tds-"));
   const server = await startTdsServer({
+    usageAt: join(run, "tds-usage.sock"),
     at: { host: "127.0.0.1", port: 0 },
     backend: { socketDirectory, port, database },
     certificate: cert,
@@ -56,8 +63,10 @@ export async function startTestTds(url: string, log = silentLog): Promise<TestTd
     user,
     password,
     superuser,
+    run,
     async stop() {
       await server.close();
+      await rm(run, { recursive: true, force: true });
       await superuser.end();
       await administrator.end();
     },

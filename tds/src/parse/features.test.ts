@@ -21,6 +21,11 @@ describe("unsupported features", () => {
     [15281, "SELECT * FROM OPENROWSET('x', 'y', 'z')"],
     [15281, "SELECT * FROM OPENDATASOURCE('x', 'y').db.dbo.t"],
     [40510, "DBCC CHECKDB"],
+    [40510, "CREATE TYPE dbo.code FROM varchar(10)"],
+    [40510, "GOTO finish"],
+    [40517, "SELECT * FROM t PIVOT (SUM(a) FOR b IN ([x])) AS p"],
+    [40517, "SELECT * FROM t FOR SYSTEM_TIME ALL"],
+    [40524, "CREATE TABLE t (a geography)"],
     [40514, "SELECT * FROM OPENXML(@a, '/')"],
     [40517, "UPDATE t SET @a = 1"],
   ])("%i: %s", (number, sql) => {
