@@ -37,6 +37,7 @@ export const nounGroups: readonly NounGroup[] = [
     { name: "health",     summary: "show the health of a service, now and in the past",         load: async () => (await import("./nouns/health.ts")).addHealth },
     { name: "queries",    summary: "statistics of queries, and running sessions",      load: async () => (await import("./nouns/queries.ts")).addQueries },
     { name: "query",      summary: "run one read-only SQL statement",                  load: async () => (await import("./nouns/query.ts")).addQuery },
+    { name: "tsql",       summary: "assess T-SQL scripts, and list unsupported features",  load: async () => (await import("./nouns/tsql.ts")).addTsql },
     { name: "catalog",    summary: "show engines, plans, storage tiers and prices",               load: async () => (await import("./nouns/catalog.ts")).addCatalog },
   ] },
   { title: "Files", nouns: [

@@ -73,6 +73,7 @@ import type {
   RotatedSecret,
   RunningQueries,
   SchemaText,
+  ScriptAssessment,
   ServiceNode,
   Session,
   SessionCode,
@@ -84,6 +85,7 @@ import type {
   TaskSummary,
   Token,
   Topic,
+  UnsupportedFeatures,
   Upgrade,
   UpgradePreview,
   Webhook,
@@ -1141,6 +1143,24 @@ export class ProjectMethods extends ApiMethods {
 
 /** Queries of a service: statistics, running sessions and the query console. */
 export class QueryMethods extends ApiMethods {
+  /**
+   * Assesses a T-SQL script: which features it uses, and which of them the service supports. Nothing is run, and no
+   * name is resolved. A statement with an error is a finding, and the assessment continues after it. 422 for a service
+   * of another engine.
+   */
+  assess(serviceId: string, sql: string, options?: CallOptions): Promise<ScriptAssessment> {
+    const path = pathOf("managed-services", serviceId, "tsql", "assess");
+    return this.transport.request("POST", path, { ...options, body: { sql } });
+  }
+
+  /**
+   * Lists the unsupported features that T-SQL clients of the primary used, the most frequent first. The counts begin
+   * with the start of its front end. 409 while the service does not run; 422 for a service of another engine.
+   */
+  unsupported(serviceId: string, options?: CallOptions): Promise<UnsupportedFeatures> {
+    return this.transport.request("GET", pathOf("managed-services", serviceId, "tsql", "unsupported"), options);
+  }
+
   /** Returns the result of a statistics task: 202 while it runs, then 200 with the statistics or the error. */
   statistics(serviceId: string, taskId: string, options?: CallOptions): Promise<QueryStatisticsTask> {
     const path = pathOf("managed-services", serviceId, "query-stats");

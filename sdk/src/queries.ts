@@ -3,7 +3,7 @@ import type { QueryOrder } from "./requests.ts";
 import { QueryMethods } from "./methods.ts";
 import { type CallOptions, pathOf } from "./transport.ts";
 
-/** Queries of a service: their statistics, running sessions, and the query console. */
+/** Queries of a service: their statistics, running sessions, the query console, and assessments of scripts. */
 export class Queries extends QueryMethods {
   /** The most expensive queries since the start of the service's statistics. */
   top(

@@ -2036,6 +2036,28 @@ export interface SchemaText {
   readonly text: string;
 }
 
+/** The assessment of a script. */
+export interface ScriptAssessment {
+  /** Number of statements that are not inside of others. */
+  readonly statements: number;
+  /** Features by the lines that use them. A supported feature is listed once, with its first line. */
+  readonly findings: readonly ScriptFinding[];
+  /** True if the script has more findings. */
+  readonly truncated: boolean;
+}
+
+/** A feature that a script uses. */
+export interface ScriptFinding {
+  /** Line of the script, from 1. */
+  readonly line: number;
+  /** Name of the feature in the documentation's table of features. */
+  readonly feature: string;
+  /** "supported"; "limited": with the differences of the advice; "unsupported": an error. */
+  readonly verdict: string;
+  /** Limits of the feature, or what to use in its place; the error of the statement, if it has one. Empty for none. */
+  readonly advice: string;
+}
+
 /** A summary of a service's backups and its restore window. */
 export interface ServiceBackups {
   /** The restore window; null while nothing can be restored. */
@@ -2256,6 +2278,22 @@ export interface Translation {
   readonly database_type: string;
   /** Reason why there is no statement, or doubts of the model; null for none. */
   readonly warning: string | null;
+}
+
+/** Uses of an unsupported feature. */
+export interface UnsupportedFeature {
+  /** Name of the feature in the documentation's table of features. */
+  readonly feature: string;
+  /** Number of errors that refused it. */
+  readonly count: number;
+  readonly advice: string;
+}
+
+/** Unsupported features that clients used. */
+export interface UnsupportedFeatures {
+  readonly features: readonly UnsupportedFeature[];
+  /** Start of the counts: that of the primary's front end. */
+  readonly since: string;
 }
 
 /** An upgrade of a service's engine: its findings, and its operation. */

@@ -44,6 +44,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "console/src/apps/hosted-view.ts":                              "the issuer stores users of apps only in PostgreSQL",
   "console/src/projects/plan-view.ts":                            "an example of a descriptor",
   "cli/src/nouns/projects.ts":                               "an example of a descriptor",
+  "cli/src/nouns.ts":                                         "the noun of a language",
   "cli/src/nouns/services.ts":                               "examples of commands",
   "cli/src/program.ts":                                      "an example of a command",
 };

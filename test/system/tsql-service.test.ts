@@ -145,6 +145,32 @@ describe.skipIf(skip !== undefined)("a managed T-SQL service", () => {
     expect(expectStatus(await platform.rest.patch<ProblemJson>(path(), pooler), 400).text).toContain("no pooler");
   });
 
+  it("assesses scripts, and counts the unsupported features of its clients", async () => {
+    const sql = "SELECT Name FROM Items;\nGO\nDBCC CHECKDB;\nDECLARE c CURSOR FOR SELECT 1";
+    type Assessment = { readonly statements: number; readonly findings: readonly Record<string, unknown>[] };
+    const { json } = expectStatus(await platform.rest.post<Assessment>(path("/tsql/assess"), { sql }), 200);
+    expect(json.statements).toBe(3);
+    expect(json.findings.map(({ line, feature, verdict }) => [line, feature, verdict])).toEqual([
+      [1, "SELECT", "supported"],
+      [3, "DBCC", "unsupported"],
+      [4, "cursors", "limited"],
+    ]);
+    // A character of three bytes: the limit is one of bytes.
+    const long = await platform.rest.post<ProblemJson>(path("/tsql/assess"), { sql: "\u20ac".repeat(100_000) });
+    expect(expectStatus(long, 400).text).toContain("262144 bytes");
+    const query = `/audit-log?action=script.assess&object=${erp.service.id}`;
+    expect(expectStatus(await platform.rest.get(query), 200).text).not.toContain("CHECKDB");
+
+    type Unsupported = { readonly features: readonly { readonly feature: string; readonly count: number }[] };
+    const counted = async () =>
+      expectStatus(await platform.rest.get<Unsupported>(path("/tsql/unsupported")), 200).json.features.find(
+        ({ feature }) => feature === "DBCC",
+      )?.count ?? 0;
+    const before = await counted();
+    expect((await batch("DBCC CHECKDB")).errors).toEqual([40510]);
+    expect(await counted()).toBe(before + 1);
+  });
+
   it("loses only sessions when the front end is killed, and starts it again", async () => {
     const client = await open();
     await client.batch("BEGIN TRAN; INSERT INTO Items (Name) VALUES ('lost')");

@@ -4,7 +4,13 @@ import type { BackupFacet } from "./backup-facet.ts";
 import type { CollationsFacet, DatabasesFacet, UsersFacet } from "./contents-facets.ts";
 import type { IdentityFacet } from "./identity-facet.ts";
 import type { IndicesFacet } from "./indices-facet.ts";
-import type { MetricsFacet, QueryStatsFacet, ReadOnlyQueryFacet, SessionsFacet } from "./insight-facets.ts";
+import type {
+  MetricsFacet,
+  QueryStatsFacet,
+  ReadOnlyQueryFacet,
+  SessionsFacet,
+  UnsupportedFeaturesFacet,
+} from "./insight-facets.ts";
 import type { Instance, InstancePaths } from "./instance.ts";
 import type { PeersFacet } from "./peers-facet.ts";
 import type { QueuesFacet } from "./queues-facet.ts";
@@ -104,6 +110,7 @@ export interface EngineDriver {
   readonly queryStats?: QueryStatsFacet;
   readonly sessions?: SessionsFacet;
   readonly readOnlyQuery?: ReadOnlyQueryFacet;
+  readonly unsupportedFeatures?: UnsupportedFeaturesFacet;
 }
 
 /** Called with each line that the engine prints while it starts; returns what it does since then, for users. */

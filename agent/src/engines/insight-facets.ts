@@ -92,6 +92,18 @@ export interface EngineRunningQuery {
   readonly query: string;
 }
 
+/** Unsupported features that clients of the engine's front end used, without any text of them. */
+export interface UnsupportedFeaturesFacet {
+  read(
+    instance: Instance,
+    signal: AbortSignal,
+  ): Promise<{
+    readonly features: readonly { readonly feature: string; readonly count: number; readonly advice: string }[];
+    /** Start of counting. */
+    readonly since: Date;
+  }>;
+}
+
 /** Runs one statement that the controller has checked. It can have no effect but its result. */
 export interface ReadOnlyQueryFacet {
   run(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyResult>;

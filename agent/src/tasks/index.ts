@@ -3,7 +3,13 @@ import { cancelBackup, startBackup } from "./backups.ts";
 import { createEngineDatabase, dropEngineDatabase, listEngineDatabases } from "./databases.ts";
 import { dropEngineIndex, listEngineIndices } from "./indices.ts";
 import { checkEngineUpgrade, convergeInstance, readLogs, readReplication, settleEngineChange } from "./instance.ts";
-import { listRunningQueries, readQueryStatistics, runConsoleQuery, signalQuery } from "./queries.ts";
+import {
+  listRunningQueries,
+  readQueryStatistics,
+  readUnsupportedFeatures,
+  runConsoleQuery,
+  signalQuery,
+} from "./queries.ts";
 import { callQueue, listEngineQueues, putEngineQueue, removeEngineQueue } from "./queues.ts";
 import {
   addAuthUser,
@@ -56,6 +62,7 @@ export const handlers = {
   listRunningQueries,
   signalQuery,
   runConsoleQuery,
+  readUnsupportedFeatures,
   prepareAuthSchema,
   revokeAuthSession,
   eraseAuthUser,

@@ -3,13 +3,14 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   ListRunningQueriesResultSchema,
   ReadQueryStatisticsResultSchema,
+  ReadUnsupportedFeaturesResultSchema,
   RunConsoleQueryResultSchema,
   SignalQueryResultSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { isQueryOrder } from "../engines/insight-facets.ts";
 import { TaskFailed } from "../task-failed.ts";
 import { packContent } from "./packed-content.ts";
-import { queryStatsOf, readOnlyQueryOf, sessionsOf, type TaskHandler } from "./task-handler.ts";
+import { queryStatsOf, readOnlyQueryOf, sessionsOf, type TaskHandler, unsupportedFeaturesOf } from "./task-handler.ts";
 
 export const readQueryStatistics: TaskHandler<"readQueryStatistics"> = {
   async run({ limit, order }, { engine, signal }) {
@@ -50,6 +51,17 @@ export const signalQuery: TaskHandler<"signalQuery"> = {
     if (session === undefined) throw new TaskFailed("invalid_task", "The task names no session.");
     const { driver, instance } = await engine();
     return create(SignalQueryResultSchema, await sessionsOf(driver).signal(instance, session, { terminate }, signal));
+  },
+};
+
+export const readUnsupportedFeatures: TaskHandler<"readUnsupportedFeatures"> = {
+  async run(_, { engine, signal }) {
+    const { driver, instance } = await engine();
+    const { features, since } = await unsupportedFeaturesOf(driver).read(instance, signal);
+    return create(ReadUnsupportedFeaturesResultSchema, {
+      features: features.map(({ count, ...feature }) => ({ ...feature, count: BigInt(count) })),
+      since: timestampFromDate(since),
+    });
   },
 };
 

@@ -97,6 +97,8 @@ export const sessionsOf = (driver: EngineDriver) => present(driver, driver.sessi
 export const replicationOf = (driver: EngineDriver) => present(driver, driver.replication, "replication");
 export const upgradeOf = (driver: EngineDriver) => present(driver, driver.upgrade, "upgrade of its data");
 export const readOnlyQueryOf = (driver: EngineDriver) => present(driver, driver.readOnlyQuery, "query console");
+export const unsupportedFeaturesOf = (driver: EngineDriver) =>
+  present(driver, driver.unsupportedFeatures, "counts of unsupported features");
 
 function present<F>({ engine }: EngineDriver, facet: F | undefined, name: string): F {
   if (facet === undefined) throw new TaskFailed("not_supported", `${engine} has no ${name}.`);

@@ -56,6 +56,8 @@ export interface EngineRow {
   readonly hasQueues: boolean;
   /** True if it records query statistics and lists running queries. */
   readonly hasQueryStatistics: boolean;
+  /** True if scripts in its language can be assessed, and its unsupported features are counted. */
+  readonly hasAssessment?: true;
   /** True if machines with this engine are created ahead of demand, in the warm pool. */
   readonly hasWarmPool: boolean;
   /** True if data disks are bootstrapped ahead of demand, because a bootstrap takes longer than a machine. */

@@ -18,6 +18,7 @@ export const tsql: EngineRow = {
   hasDatabases: false,
   hasQueues: false,
   hasQueryStatistics: false,
+  hasAssessment: true,
   hasWarmPool: false,
   hasPreparedDisks: false,
   upgradesInPlace: false,

@@ -27,6 +27,7 @@ import { alertRuleKind, alertRuleSetKind, alertSettingsKind, createRulesByServic
 import { createAlertRulesWork } from "./alert/alert-rules-reconciler.ts";
 import { createChannelFor, createChannelUsers } from "./alert/rule-channels.ts";
 import { createEvaluateRules } from "./alert/rule-evaluations.ts";
+import { createAssessmentApi } from "./assessment/assessment-api.ts";
 import { createEventApi, createEventPages } from "./event/event-api.ts";
 import { createHealthApi } from "./health/health-api.ts";
 import { createMetricApi } from "./metric/metric-api.ts";
@@ -54,6 +55,7 @@ export const insightSystem = declareSystem({
     "holdfast.v1.AlertService": "alert-rule",
     "holdfast.v1.QueryService": "managed-service",
     "holdfast.v1.QueryConsoleService": "managed-service",
+    "holdfast.v1.AssessmentService": "managed-service",
   },
   contribute: contributeInsight,
   open: openInsightSystem,
@@ -118,6 +120,7 @@ function openInsightSystem(kernel: Kernel, use: Use, settings: ModelSettings): S
       createHealthApi({ ...all, events }),
       createMetricApi(all),
       createQueryApi({ ...all, tasks: createEngineTasks(all), statistics, asynchronous, auditNow }),
+      createAssessmentApi({ access, tasks: createEngineTasks(all), auditNow }),
       createQueryConsoleApi({ runner: createConsoleRunner(all), guards, model, auditNow }),
       createAlertApi({ ...all, evaluateRules: createEvaluateRules({ ...all, samples: storedSamples }) }),
     ],

@@ -11,6 +11,7 @@ import { checkFrontEnd, frontEndCompanion } from "./front-end.ts";
 import { frontEndListeners, frontOf } from "./front.ts";
 import { frontProgram } from "./layout.ts";
 import { createFrontEndSchema } from "./schema.ts";
+import { unsupportedFeatures } from "./usage.ts";
 
 /**
  * Driver of PostgreSQL with the T-SQL front end: PostgreSQL's driver, two companions and the schemas of the front end.
@@ -78,5 +79,6 @@ export function createTsqlDriver(deps: EngineDeps): EngineDriver {
     ...(replication && { replication }),
     ...(upgrade && { upgrade }),
     ...(metrics && { metrics }),
+    unsupportedFeatures,
   };
 }

@@ -6,7 +6,7 @@ import { PacketWriter, packetTypes } from "@holdfast/tds/protocol/packet.ts";
 import { encodePreLogin, encryption } from "@holdfast/tds/protocol/pre-login.ts";
 import type { Companion, EngineCheck, Instance } from "../engine-driver.ts";
 import { frontEndListeners, frontEndSessions } from "./front.ts";
-import { frontEndSocket } from "./layout.ts";
+import { frontEndSocket, usageSocket } from "./layout.ts";
 
 /** The process `tds`: beside the agent in a bundle, in its package in a checkout. */
 const program =
@@ -28,6 +28,7 @@ export function frontEndCompanion(instance: Instance): Companion {
         LC_ALL: "C",
         TZ: "UTC",
         TDS_SOCKET: frontEndSocket(instance),
+        TDS_USAGE_SOCKET: usageSocket(instance),
         TDS_CONNECTIONS: String(frontEndSessions(instance) + probeConnections),
         TDS_SOCKET_DIRECTORY: paths.run,
         TDS_ENGINE_PORT: String(spec.port),

@@ -3,6 +3,8 @@ import type { Instance } from "../engine-driver.ts";
 
 /** Unix socket of the T-SQL front end, behind HAProxy. */
 export const frontEndSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "tds.sock");
+/** Unix socket that reports the counts of the front end. */
+export const usageSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "tds-usage.sock");
 /** Socket for commands to HAProxy. */
 export const commandSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "listener.sock");
 /** Path of HAProxy's executable in the image, by the directory of a version of PostgreSQL. */
