@@ -53,6 +53,8 @@ const examples: Readonly<Partial<Record<Feature, string>>> = {
   "CREATE DATABASE":                   "CREATE DATABASE sales",
   "FOR XML":                           "SELECT 1 AS a FOR XML PATH",
   "FOR JSON":                          "SELECT 1 AS a FOR JSON PATH",
+  "FOR XML AUTO and EXPLICIT":         "SELECT a FROM t FOR XML AUTO",
+  "FOR JSON AUTO of a join":           "SELECT * FROM t JOIN s ON t.a = s.a FOR JSON AUTO",
   "PIVOT and UNPIVOT":                 "SELECT * FROM t PIVOT (SUM(a) FOR b IN ([x], [y])) AS p",
   "temporal queries":                  "SELECT * FROM t FOR SYSTEM_TIME ALL",
   "TOP ... PERCENT":                   "SELECT TOP 5 PERCENT a FROM t",

@@ -145,7 +145,8 @@ function usesOf(part: Part, kind: string, isModule: boolean): Use[] {
   const uses: Use[] = [];
   const known = kind === "function" && !isModule ? undefined : lookUp(byKind, kind);
   if (known !== undefined) uses.push({ feature: known });
-  const { top, output, path, call } = part;
+  const { top, output, path, call, format } = part;
+  if (isObject(format)) uses.push({ feature: format["kind"] === "json" ? "FOR JSON" : "FOR XML" });
   // The actions of MERGE have no FROM.
   if ((kind === "update" || kind === "delete") && Array.isArray(part["from"]))
     uses.push(...changeFeatures(part as Part & (Update | Delete)));

@@ -14,6 +14,8 @@ export interface Typed {
   /** True if the expression has a column's collation, so that comparisons need no COLLATE clause. */
   readonly isCollated: boolean;
   readonly isNull?: boolean;
+  /** True for the text of FOR JSON. */
+  readonly isJson?: boolean;
   /** Name and nullability of a plain column. */
   readonly column?: { readonly spelling: string; readonly isNullable: boolean; readonly isIdentity: boolean };
 }
@@ -43,6 +45,8 @@ export interface OutputColumn {
   readonly type: TsqlType;
   readonly isNullable: boolean;
   readonly isIdentity: boolean;
+  /** True for the text of FOR JSON, which is part of the JSON around it. */
+  readonly isJson?: boolean;
 }
 
 export interface EmittedQuery {

@@ -72,7 +72,8 @@ function emitSubquery(query: Query, scope: Scope, context: EmitContext): Typed {
     const message = "Only one expression can be specified in the select list of a subquery that is used as a value.";
     throw new SqlError(116, message);
   }
-  return { sql: `(${sql})`, type: column.type, isCollated: true };
+  const { type, isJson } = column;
+  return { sql: `(${sql})`, type, isCollated: query.format === undefined, ...(isJson === true && { isJson }) };
 }
 
 function emitUnary(operator: string, operand: Typed): Typed {

@@ -8,6 +8,7 @@ import { commonType } from "../types/tsql-type.ts";
 import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
 import { castTo } from "./conversions.ts";
 import { emitExpression, emitOrder, emitPredicate } from "./expressions.ts";
+import { emitRowFormat } from "./row-format.ts";
 import { emitTableCall } from "./user-functions.ts";
 
 export function emitQuery(query: Query, context: EmitContext, outer?: Scope): EmittedQuery {
@@ -32,7 +33,8 @@ export function emitQuery(query: Query, context: EmitContext, outer?: Scope): Em
     query.fetch === undefined ? "" : `LIMIT (${emitExpression(query.fetch, new Scope(outer), context).sql})::int8`,
     top === undefined ? "" : emitTop(top, context, outer),
   ];
-  return { sql: parts.filter((part) => part !== "").join(" "), columns };
+  const emitted = { sql: parts.filter((part) => part !== "").join(" "), columns };
+  return query.format === undefined ? emitted : emitRowFormat(emitted, query.format);
 }
 
 function outputOrder(sql: string, isDescending: boolean): string {
@@ -172,8 +174,9 @@ export function emitItem({ expression, alias }: SelectItem, scope: Scope, contex
   ];
 }
 
-function outputColumn(name: string, { type, column }: Typed): OutputColumn {
-  return { name, type, isNullable: column?.isNullable ?? true, isIdentity: column?.isIdentity ?? false };
+function outputColumn(name: string, { type, column, isJson }: Typed): OutputColumn {
+  const isNullable = column?.isNullable ?? true;
+  return { name, type, isNullable, isIdentity: column?.isIdentity ?? false, ...(isJson === true && { isJson }) };
 }
 
 function starItems(source: Source): EmittedItem[] {

@@ -95,7 +95,31 @@ export interface Query {
   readonly orderBy: readonly OrderItem[];
   readonly offset: Expression | undefined;
   readonly fetch: Expression | undefined;
+  /** FOR JSON or FOR XML. */
+  readonly format?: RowFormat;
 }
+
+/** Text in which a query returns its rows. */
+export type RowFormat =
+  | {
+      readonly kind: "json";
+      /** True for PATH, in which dots of names make objects. */
+      readonly isNested: boolean;
+      readonly root: string | undefined;
+      readonly includesNulls: boolean;
+      readonly hasArray: boolean;
+    }
+  | {
+      readonly kind: "xml";
+      readonly mode: "raw" | "path";
+      /** Name of the element of a row; empty for none. */
+      readonly element: string;
+      readonly root: string | undefined;
+      /** False if columns are attributes. */
+      readonly hasElements: boolean;
+      /** True if the result is of type xml. */
+      readonly isTyped: boolean;
+    };
 
 export interface CommonTable {
   readonly name: string;

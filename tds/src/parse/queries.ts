@@ -12,6 +12,7 @@ import type {
   Top,
 } from "./ast.ts";
 import { parseCall, parseExpression, parseOrderBy, parsePredicate, startsQuery } from "./expressions.ts";
+import { parseRowFormat } from "./row-format.ts";
 import type { TokenStream } from "./token-stream.ts";
 import { refuse, type RefusedFeature } from "./features.ts";
 
@@ -32,11 +33,10 @@ export function parseQuery(stream: TokenStream, withTables?: readonly CommonTabl
         stream.expect("ONLY");
       }
     }
-    if (stream.is("FOR", "XML")) throw refuse("FOR XML", stream.current.line);
-    if (stream.is("FOR", "JSON")) throw refuse("FOR JSON", stream.current.line);
-    if (stream.accept("FOR", "BROWSE")) return { kind: "query", with: common, body, orderBy, offset, fetch };
-    skipOption(stream);
-    return { kind: "query", with: common, body, orderBy, offset, fetch };
+    const format = parseRowFormat(stream, body);
+    const query: Query = { kind: "query", with: common, body, orderBy, offset, fetch, ...(format && { format }) };
+    if (!stream.accept("FOR", "BROWSE")) skipOption(stream);
+    return query;
   });
 }
 
