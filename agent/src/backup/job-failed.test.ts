@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { SourceUnreadable } from "../engines/backup-facet.ts";
+import { SourceRefused, SourceUnreadable } from "../engines/backup-facet.ts";
 import { ProgramFailed } from "../os/program.ts";
 import { JobFailed } from "./job-failed.ts";
 
@@ -34,4 +34,12 @@ test("words of the engine stay", () => {
 test("data that no backup can contain have a code of their own, and the engine's words", () => {
   const error = new SourceUnreadable("The topic huge has a batch of 80 MiB.");
   expect(JobFailed.from("source_failed", error)).toMatchObject({ code: "source_unreadable", message: error.message });
+});
+
+test("a refusal by the engine has a code of its own, and a bounded reason, unless the disk is full", () => {
+  const error = new SourceRefused("OpenSearch refused the snapshot: Indices don't have primary shards [orders]");
+  expect(JobFailed.from("source_failed", error)).toMatchObject({ code: "source_refused", message: error.message });
+  expect(new SourceRefused("x".repeat(10_000)).message.length).toBeLessThan(600);
+  const full = new SourceRefused("OpenSearch refused the snapshot: No space left on device");
+  expect(JobFailed.from("source_failed", full)).toMatchObject({ code: "no_room" });
 });

@@ -1,13 +1,14 @@
 import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
 import { failureMessage } from "@holdfast/common/backup/failure-message.ts";
 import { isSystemError } from "@holdfast/common/system-error.ts";
-import { PlanTooSmall, SourceUnreadable, TargetNotReached } from "../engines/backup-facet.ts";
+import { PlanTooSmall, SourceRefused, SourceUnreadable, TargetNotReached } from "../engines/backup-facet.ts";
 import { ProgramFailed } from "../os/program.ts";
 import { StoreRefused } from "./store-client.ts";
 
 export type JobFailure =
   | "cancelled"
   | "source_failed"
+  | "source_refused"
   | "source_unreadable"
   | "store_failed"
   | "no_room"
@@ -59,6 +60,7 @@ export class JobFailed extends Error {
     const output = error instanceof ProgramFailed ? error.output : text;
     if (/ENOSPC|No space left on device/.test(output))
       return new JobFailed("no_room", failureMessage("no_room", text), { cause: error });
+    if (error instanceof SourceRefused) return new JobFailed("source_refused", message, { cause: error });
     return new JobFailed(code, message, { cause: error });
   }
 }

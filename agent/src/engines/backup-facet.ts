@@ -153,6 +153,17 @@ export class SourceUnreadable extends Error {
   override readonly name = "SourceUnreadable";
 }
 
+const maxReason = 500;
+
+/** The engine refused to give its data, with a reason for users. Another attempt may succeed. */
+export class SourceRefused extends Error {
+  override readonly name = "SourceRefused";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message.length > maxReason ? `${message.slice(0, maxReason)}...` : message, options);
+  }
+}
+
 /** The archived log as verified objects, contiguous from the first to the last. */
 export interface ArchivedLogReader {
   readonly count: number;

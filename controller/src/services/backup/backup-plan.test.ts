@@ -311,6 +311,15 @@ test.each([
   expect(step).not.toMatchObject({ message: expect.stringContaining(error) });
 });
 
+test("a backup that the engine refused is tried again, and fails with the engine's reason", () => {
+  const error = "OpenSearch refused the snapshot: Indices don't have primary shards [orders]";
+  const seen = observed({ report: { ...report("failed", "source_refused"), error } });
+  expect(planBackup(running, seen, now)).toMatchObject({ kind: "requeue" });
+  const last = { ...running, status: { ...running.status, attempt: retriesMax + 1 } };
+  const message = `All 4 attempts failed: ${error}`;
+  expect(planBackup(last, seen, now)).toMatchObject({ kind: "fail", code: "source_refused", message });
+});
+
 test("checks that fail because of the store are spread by pauses", () => {
   let of: BackupObject = verifying;
   const check = { kind: "failed", error: new Error("connect ECONNREFUSED 10.0.0.1:9000") } as const;

@@ -61,7 +61,13 @@ const pendingMaxMs = 24 * 60 * minuteMs;
 /** Maximum number of attempts after the first. */
 export const retriesMax = 3;
 /** Failures that another attempt may avoid. */
-const retryableCodes: ReadonlySet<string> = new Set(["interrupted", "source_failed", "store_failed", "failed"]);
+const retryableCodes: ReadonlySet<string> = new Set([
+  "interrupted",
+  "source_failed",
+  "source_refused",
+  "store_failed",
+  "failed",
+]);
 
 /** The next step of a backup. */
 export function planBackup(backup: BackupObject, observed: ObservedBackup, now: number): BackupStep {
