@@ -69,13 +69,61 @@ export async function readFigures(instance: Instance, signal: AbortSignal): Prom
   };
 }
 
+/** Figures of one copy of a shard that is complete. */
+export interface ShardCopy {
+  readonly index: string;
+  readonly isPrimary: boolean;
+  readonly documents: number;
+  readonly bytes: number;
+}
+
+interface CopyStats {
+  readonly routing: { readonly state: string; readonly primary: boolean };
+  readonly docs?: { readonly count?: number };
+  readonly store?: { readonly size_in_bytes?: number };
+}
+
+const copyFields = ["routing.state", "routing.primary", "docs.count", "store.size_in_bytes"]
+  .map((field) => `nodes.*.indices.shards.*.*.${field}`)
+  .join();
+
+/**
+ * Complete copies of all shards, also of those of closed and hidden indices. It asks the members: the engine refuses
+ * calls about indices (`_stats`, `_cat/indices`, `_cat/shards`) if one of them is closed or has a block.
+ */
+export async function readCopies(instance: Instance, signal: AbortSignal): Promise<ShardCopy[]> {
+  const path = `/_nodes/stats/indices/docs,store?level=shards&filter_path=${copyFields}`;
+  const { nodes = {} } = (await call(instance, { method: "GET", path }, signal)) as {
+    readonly nodes?: Readonly<
+      Record<
+        string,
+        {
+          readonly indices: {
+            readonly shards: Readonly<Record<string, readonly Readonly<Record<string, CopyStats>>[]>>;
+          };
+        }
+      >
+    >;
+  };
+  return Object.values(nodes).flatMap(({ indices: { shards } }) =>
+    Object.entries(shards).flatMap(([index, copies]) =>
+      copies
+        .flatMap((copy) => Object.values(copy))
+        .filter(({ routing }) => routing.state === "STARTED" || routing.state === "RELOCATING")
+        .map(({ routing, docs, store }) => ({
+          index,
+          isPrimary: routing.primary,
+          documents: docs?.count ?? 0,
+          bytes: store?.size_in_bytes ?? 0,
+        })),
+    ),
+  );
+}
+
 /** Bytes of all shards in the cluster, each counted once. */
 export async function primaryBytes(instance: Instance, signal: AbortSignal): Promise<number> {
-  const path = "/_stats/store?expand_wildcards=all&filter_path=_all.primaries.store.size_in_bytes";
-  const { _all: all } = (await call(instance, { method: "GET", path }, signal)) as {
-    readonly _all?: { readonly primaries?: Operations };
-  };
-  return all?.primaries?.store?.size_in_bytes ?? 0;
+  const copies = await readCopies(instance, signal);
+  return copies.reduce((sum, { isPrimary, bytes }) => sum + (isPrimary ? bytes : 0), 0);
 }
 
 interface NodeStats {

@@ -2,19 +2,9 @@ import { EngineRefused } from "../engine-errors.ts";
 import type { EngineIndex, IndicesFacet } from "../indices-facet.ts";
 import type { Instance } from "../instance.ts";
 import { call, OpensearchRefusal } from "./api.ts";
+import { readCopies } from "./figures.ts";
+import { readIndexStates } from "./index-states.ts";
 import { isVisible } from "./layout.ts";
-
-/** A row of `_cat/indices`; figures are null for a closed index. */
-interface Row {
-  readonly index: string;
-  readonly health: string | null;
-  readonly pri: string | null;
-  readonly rep: string | null;
-  readonly "docs.count": string | null;
-  readonly "store.size": string | null;
-}
-
-const columns = "index,health,pri,rep,docs.count,store.size";
 
 export const indices: IndicesFacet = {
   list: readIndices,
@@ -28,25 +18,34 @@ export const indices: IndicesFacet = {
     } catch (error) {
       if (!(error instanceof OpensearchRefusal)) throw error;
       if (error.status === 404) return { existed: false };
-      // Such as an index that a data stream writes to.
-      if (error.status === 400) throw new EngineRefused(error.message, { cause: error });
+      // Such as an index that a data stream writes to, or that a block protects.
+      if (error.status < 500) throw new EngineRefused(error.message, { cause: error });
       throw error;
     }
   },
 };
 
+/** By calls that no block of an index refuses, and that include closed and hidden indices. */
 async function readIndices(instance: Instance, signal: AbortSignal): Promise<EngineIndex[]> {
-  const path = `/_cat/indices?format=json&bytes=b&expand_wildcards=all&h=${columns}`;
-  const rows = (await call(instance, { method: "GET", path }, signal)) as readonly Row[];
-  return rows
-    .filter(({ index }) => isVisible(index))
-    .map((row) => ({
-      name: row.index,
-      health: row["docs.count"] === null ? "" : (row.health ?? ""),
-      documents: Number(row["docs.count"] ?? 0),
-      sizeBytes: Number(row["store.size"] ?? 0),
-      shards: Number(row.pri ?? 0),
-      replicas: Number(row.rep ?? 0),
+  const [states, copies] = await Promise.all([readIndexStates(instance, signal), readCopies(instance, signal)]);
+  const figures = new Map<string, { documents: number; sizeBytes: number }>();
+  for (const { index, isPrimary, documents, bytes } of copies) {
+    const sum = figures.get(index) ?? { documents: 0, sizeBytes: 0 };
+    figures.set(index, {
+      documents: sum.documents + (isPrimary ? documents : 0),
+      sizeBytes: sum.sizeBytes + bytes,
+    });
+  }
+  return states
+    .filter(({ name }) => isVisible(name))
+    .map(({ name, isOpen, health, shards, replicas }) => ({
+      name,
+      health: isOpen ? health : "",
+      documents: 0,
+      sizeBytes: 0,
+      ...(isOpen && figures.get(name)),
+      shards,
+      replicas,
     }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }

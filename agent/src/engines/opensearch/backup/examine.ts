@@ -3,17 +3,10 @@ import type { Finding } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { call } from "../api.ts";
+import { readCopies } from "../figures.ts";
 import { isVisible, restoredFile } from "../layout.ts";
 import { withPrivateEngine } from "./private-engine.ts";
 import type { Restored } from "./restore.ts";
-
-/** A row of `_cat/shards`. */
-interface ShardRow {
-  readonly index: string;
-  readonly prirep: string;
-  readonly state: string;
-  readonly docs: string | null;
-}
 
 /** Opens all restored shards in an engine that the examination starts, and counts their documents. */
 export async function examine(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<readonly Finding[]> {
@@ -24,11 +17,9 @@ export async function examine(deps: EngineDeps, instance: Instance, signal: Abor
       { method: "GET", path: "/_cluster/health?wait_for_no_initializing_shards=true&timeout=1h" },
       signal,
     );
-    const path = "/_cat/shards?format=json&h=index,prirep,state,docs";
-    const rows = (await call(instance, { method: "GET", path }, signal)) as readonly ShardRow[];
-    return rows.filter(({ index, prirep, state }) => isVisible(index) && prirep === "p" && state === "STARTED");
+    return (await readCopies(instance, signal)).filter(({ index, isPrimary }) => isPrimary && isVisible(index));
   });
-  const documents = opened.reduce((sum, { docs }) => sum + Number(docs ?? 0), 0);
+  const documents = opened.reduce((sum, shard) => sum + shard.documents, 0);
   const detail = `${opened.length} of ${expected.shards} shards of ${expected.indices} indices were opened, with ${documents} documents.`;
   return [{ name: "contents", passed: opened.length === expected.shards, detail }];
 }

@@ -1,3 +1,4 @@
+import { SourceRefused } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { call, OpensearchRefusal } from "../api.ts";
@@ -88,12 +89,18 @@ export async function readSnapshot(instance: Instance, signal: AbortSignal): Pro
   return snapshot;
 }
 
-/** Throws for a snapshot that ended without all data. */
+/** Throws SourceRefused for a snapshot that ended without all data. */
 export function requireSuccess({ state, failures = [], reason }: SnapshotInfo): void {
   if (state === "IN_PROGRESS" || state === "SUCCESS") return;
   const [failure] = failures;
   const cause = failure?.reason ?? reason ?? `it ended as ${state}`;
-  throw new Error(
-    `the engine's snapshot failed${failure?.index === undefined ? "" : ` for ${failure.index}`}: ${cause}`,
-  );
+  throw new SourceRefused(`OpenSearch refused the snapshot${failure?.index ? ` of ${failure.index}` : ""}: ${cause}`);
+}
+
+/** A refusal by the engine as the failure of a backup, which users read; any other error is returned. */
+export function asSourceRefused(error: unknown): unknown {
+  if (!(error instanceof OpensearchRefusal)) return error;
+  // The engine begins with the name and the id of the snapshot.
+  const reason = error.message.replace(new RegExp(`^\\[${platform}:[^\\]]*\\] `), "");
+  return new SourceRefused(`OpenSearch refused the snapshot: ${reason}`, { cause: error });
 }

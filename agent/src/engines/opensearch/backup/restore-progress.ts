@@ -1,17 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instance } from "../../engine-driver.ts";
-import { call } from "../api.ts";
+import { readFigures } from "../figures.ts";
 
 const intervalMs = 5_000;
 
-interface ShardRecovery {
-  readonly index: { readonly size: { readonly recovered_in_bytes: number } };
-}
-
-/** Reports the restored bytes of the shards that the engine restores, until the work ends: it may take hours. */
+/** Reports the bytes of the shards that the member has, until the work ends: it may take hours. */
 export async function whileReporting<T>(
   instance: Instance,
-  report: (recoveredBytes: number) => void,
+  report: (bytes: number) => void,
   work: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
@@ -20,7 +16,7 @@ export async function whileReporting<T>(
   const poll = async () => {
     while (!either.aborted) {
       await sleep(intervalMs, undefined, { signal: either });
-      report(await recoveredBytes(instance, either));
+      report((await readFigures(instance, either)).dataBytes);
     }
   };
   // Without a report the restore continues; its own call has the error of an engine that ended.
@@ -31,14 +27,4 @@ export async function whileReporting<T>(
     ended.abort();
     await polling;
   }
-}
-
-async function recoveredBytes(instance: Instance, signal: AbortSignal): Promise<number> {
-  const path = "/_recovery?active_only=true&expand_wildcards=all";
-  const answer = (await call(instance, { method: "GET", path }, signal)) as Readonly<
-    Record<string, { readonly shards: readonly ShardRecovery[] }>
-  >;
-  return Object.values(answer)
-    .flatMap(({ shards }) => shards)
-    .reduce((sum, { index }) => sum + index.size.recovered_in_bytes, 0);
 }

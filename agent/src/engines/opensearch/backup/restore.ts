@@ -77,8 +77,9 @@ async function restoreAll(
   const done = new Set<string>();
   let shards = 0;
   const restoreNext = async (body: object) => {
-    const report = (bytes: number) => progress(`${done.size} of ${snapshot.indices.length} indices, ${bytes} bytes`);
-    report(0);
+    const position = `${done.size} of ${snapshot.indices.length} indices`;
+    const report = (bytes: number) => progress(`${position}, ${bytes} bytes`);
+    progress(position);
     shards += await whileReporting(instance, report, () => restore(instance, body, signal), signal);
   };
   await restoreNext({ indices: "-*", ignore_unavailable: true, include_global_state: true });

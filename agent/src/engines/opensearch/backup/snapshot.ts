@@ -3,7 +3,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { primaryBytes } from "../figures.ts";
 import { opensearchVersion } from "../layout.ts";
-import { removeRepository } from "./repository.ts";
+import { asSourceRefused, removeRepository } from "./repository.ts";
 import { restartOfRepository } from "./repository-files.ts";
 import { type SnapshotRun, SpoolFull, startRun } from "./snapshot-run.ts";
 import { spooledMembers } from "./spooled-members.ts";
@@ -56,7 +56,7 @@ export async function openSnapshot(
         yield* current.frames();
         return;
       } catch (error) {
-        if (!(error instanceof SpoolFull) || restarts === maxRestarts) throw error;
+        if (!(error instanceof SpoolFull) || restarts === maxRestarts) throw asSourceRefused(error);
         await current.end(signal);
         yield restartOfRepository();
         current = await start(error.bytesPerSecond);
@@ -79,6 +79,6 @@ export async function openSnapshot(
     };
   } catch (error) {
     await close();
-    throw error;
+    throw asSourceRefused(error);
   }
 }
