@@ -16,7 +16,7 @@ const levels: ReadonlyMap<string, LogLevel> = new Map(
  * `2026-11-28 21:07:52,186 INFO Kafka Server started`; the process runs with TZ=UTC.
  */
 export function parseLog4jLine(line: string): ParsedLogLine | undefined {
-  const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3}) ([A-Z]+) (.*)$/.exec(line);
+  const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3}) ([A-Z]+) (.*)$/s.exec(line);
   if (match === null) return undefined;
   const [, day = "", time = "", ms = "", mark = "", message = ""] = match;
   return { time: new Date(`${day}T${time}.${ms}Z`), level: levels.get(mark) ?? "info", message };

@@ -9,7 +9,7 @@ const levels: ReadonlyMap<string, LogLevel> = new Map(
  * connections.`
  */
 export function parseLog(line: string): ParsedLogLine | undefined {
-  const match = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) \d+ \[(\w+)\] (?:\[MY-\d+\] )?(?:\[\w+\] )?(.*)$/.exec(line);
+  const match = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) \d+ \[(\w+)\] (?:\[MY-\d+\] )?(?:\[\w+\] )?(.*)$/s.exec(line);
   if (match === null) return undefined;
   const [, time = "", label = "", message = ""] = match;
   return { time: new Date(time), level: levels.get(label.toLowerCase()) ?? "info", message };

@@ -11,7 +11,7 @@ const levels: ReadonlyMap<string, LogLevel> = new Map(
 
 /** Parses a line with the `log_line_prefix` of `%n [%p] `, such as `1764318337.160 [42] LOG:  checkpoint complete`. */
 export function parseLog(line: string): ParsedLogLine | undefined {
-  const match = /^(\d+\.\d+) \[\d+\] ([A-Z]+\d?):  (.*)$/.exec(line);
+  const match = /^(\d+\.\d+) \[\d+\] ([A-Z]+\d?):  (.*)$/s.exec(line);
   if (match === null) return undefined;
   const [, seconds, severity = "", message = ""] = match;
   const level = levels.get(severity) ?? (severity.startsWith("DEBUG") ? "debug" : "info");

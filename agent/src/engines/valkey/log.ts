@@ -6,7 +6,7 @@ const levels: ReadonlyMap<string, LogLevel> = new Map(
 
 /** Parses a line such as `1:M 21 Nov 2026 09:05:37.160 * Ready to accept connections`; the process runs with TZ=UTC. */
 export function parseLog(line: string): ParsedLogLine | undefined {
-  const match = /^\d+:[A-Z] (\d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2}\.\d{3}) ([.\-*#]) (.*)$/.exec(line);
+  const match = /^\d+:[A-Z] (\d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2}\.\d{3}) ([.\-*#]) (.*)$/s.exec(line);
   if (match === null) return undefined;
   const [, time = "", mark = "", message = ""] = match;
   return { time: new Date(`${time} UTC`), level: levels.get(mark) ?? "info", message };
