@@ -7,7 +7,7 @@ import { ReadLogsResultSchema, ReadLogsSchema } from "@holdfast/proto/holdfast/a
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LogLevel } from "../engines/engine-driver.ts";
-import { createTextLogReader, type TextLogReader } from "./log-reader.ts";
+import { createMergedLogReader, createTextLogReader, type TextLogReader } from "./log-reader.ts";
 
 let directory: string;
 let path: string;
@@ -154,9 +154,78 @@ test("the deletion of a fully read segment loses nothing, and continuation lines
   });
 });
 
-test("control characters are replaced", async () => {
-  await writeFile(`${path}.1`, "1 info \u001b[31mred\u0007 \u0085next\ttab\n");
-  expect((await read({})).messages).toEqual(["\ufffd[31mred\ufffd \ufffdnext\ttab"]);
+test("control characters are replaced, and colors removed", async () => {
+  await writeFile(
+    `${path}.1`,
+    "1 info \u001b[1;31mred\u001b[0m\u0007 \u0085next\ttab \u001b[38;5;9mx\n2 info a\u001b\n",
+  );
+  expect((await read({})).messages).toEqual(["red\ufffd \ufffdnext\ttab x", "a\ufffd"]);
+});
+
+test("a long message ends with the number of characters that were cut", async () => {
+  await writeFile(
+    `${path}.1`,
+    `1 info ${"x".repeat(8_192)}\n2 info ${"y".repeat(8_151)}\u{1f600}${"y".repeat(1_847)}\n`,
+  );
+  const { messages } = await read({});
+  expect(messages).toEqual(["x".repeat(8_192), `${"y".repeat(8_151)}... (cut: 1849 characters)`]);
+});
+
+describe("several logs", () => {
+  const parseAt = (line: string) => {
+    const match = /^(\d+) (.*)$/s.exec(line);
+    return match === null
+      ? undefined
+      : { time: new Date(Number(match[1])), level: "info" as const, message: match[2] ?? "" };
+  };
+  const fileOf = (name: string) => join(directory, `${name}.log`);
+  const readAll = async (names: readonly string[], request: { cursor?: string; limit?: number; newest?: boolean }) => {
+    const reader = createMergedLogReader({
+      logs: () => names.map((name) => ({ component: name, path: fileOf(name), parse: parseAt })),
+      main: () => fileOf("b"),
+    });
+    const { lines, nextCursor, hasMore } = await reader.read(
+      create(ReadLogsSchema, request),
+      AbortSignal.timeout(60_000),
+    );
+    return { messages: lines.map(({ component, message }) => `${component} ${message}`), nextCursor, hasMore };
+  };
+
+  test("are read in the order of time, page by page", async () => {
+    await writeFile(`${fileOf("a")}.1`, "1 one\n4 four\n");
+    await writeFile(`${fileOf("a")}.2`, "6 six\n");
+    await writeFile(`${fileOf("b")}.1`, "2 two\n3 three\n5 five\n");
+    const first = await readAll(["a", "b"], { limit: 4 });
+    expect(first).toMatchObject({ messages: ["a one", "b two", "b three", "a four"], hasMore: true });
+    const second = await readAll(["a", "b"], { cursor: first.nextCursor });
+    expect(second).toMatchObject({ messages: ["b five", "a six"], hasMore: false });
+    expect((await readAll(["a", "b"], { newest: true, limit: 3 })).messages).toEqual(["a four", "b five", "a six"]);
+    expect(await readAll([], { cursor: second.nextCursor })).toMatchObject({ messages: [], hasMore: false });
+  });
+
+  test("a follower reads a log that is new from its beginning, and the last lines of the one before", async () => {
+    await writeFile(`${fileOf("a")}.1`, "1 one\n");
+    const { nextCursor: cursor } = await readAll(["a"], {});
+    await appendFile(`${fileOf("a")}.1`, "3 last words\n");
+    await writeFile(`${fileOf("b")}.1`, "2 starts\n4 serves\n");
+    const next = await readAll(["a", "b"], { cursor });
+    expect(next.messages).toEqual(["b starts", "a last words", "b serves"]);
+    expect(await readAll(["b"], { cursor: next.nextCursor })).toMatchObject({ messages: [] });
+  });
+
+  test("a cursor of the main log alone, as it was before, continues there", async () => {
+    await writeFile(`${fileOf("b")}.1`, "1 one\n2 two\n");
+    expect((await readAll(["b"], { cursor: "1:6:info:1" })).messages).toEqual(["b two"]);
+  });
+
+  test("their cursor fits into a request with as many logs as a machine has", async () => {
+    const names = Array.from({ length: 23 }, (_, number) => `release-${number}`);
+    for (const name of names) await writeFile(`${fileOf(name)}.123`, `1 ${"x".repeat(5_000)}\n`);
+    const { nextCursor } = await readAll(names, {});
+    // A sealed cursor of the API has 1,024 characters at most.
+    expect(nextCursor.length).toBeLessThan(500);
+    expect((await readAll(names, { cursor: nextCursor })).messages).toEqual([]);
+  });
 });
 
 test("an unknown cursor stands for the oldest segment", async () => {
@@ -206,7 +275,9 @@ describe("complete entries", () => {
   test("are truncated at 64 KiB, and the remainder is not another entry", async () => {
     await writeFile(`${path}.1`, `1 info a\n${`${"x".repeat(1_000)}\n`.repeat(100)}2 info b\n`);
     const { lines } = await readComplete("");
-    expect(lines.map(({ message }) => message.length)).toEqual([64 << 10, 1]);
+    expect(lines[0]?.message).toMatch(/x\.\.\. \(cut: 34605 characters\)$/);
+    expect(lines[0]?.message.length).toBeLessThanOrEqual(64 << 10);
+    expect(lines.map(({ message }) => message.slice(0, 1))).toEqual(["a", "b"]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { open, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -12,6 +13,7 @@ import {
 import { segmentsOf } from "../../keeper/segment-log.ts";
 import type { LogLevel, ParsedLogLine } from "../engines/engine-driver.ts";
 import { watchDirectory } from "../os/directory-watch.ts";
+import { withoutColors } from "./log-text.ts";
 
 /**
  * Reads the engine's log, which the keeper stores in a bounded number of segments. A cursor survives rotation; a cursor
@@ -43,6 +45,14 @@ export interface NextLineOptions {
   readonly ended: AbortSignal;
   /** Ends the wait immediately, with this signal's reason. */
   readonly signal: AbortSignal;
+}
+
+/** A log, as it is read together with others. */
+export interface LogFile {
+  readonly component: string;
+  /** Base path: segments are `<path>.<n>`. */
+  readonly path: string;
+  parse(line: string): ParsedLogLine | undefined;
 }
 
 export interface LogReaderDeps {
@@ -87,54 +97,14 @@ interface Position {
 /** An entry with the continuation lines read so far. */
 interface OpenEntry extends Head {
   message: string;
+  /** Number of characters that did not fit into the message. */
+  cutLength: number;
   /** Position after its last line. */
   end: Position;
 }
 
 export function createTextLogReader({ component, path, parse, now = Date.now }: LogReaderDeps): TextLogReader {
-  /**
-   * Head of the lines at a position: the cursor's, or the last one in the bytes before the position. If the segment was
-   * deleted, the creation time of the oldest segment replaces it.
-   */
-  async function headBefore({ segment, offset, head }: Position): Promise<Head> {
-    const available = segmentsIn(path);
-    if (head !== undefined && available.includes(segment)) return head;
-    const candidates = available.includes(segment)
-      ? [segment, segment - 1].filter((each) => available.includes(each))
-      : [];
-    for (const position of candidates) {
-      const end = position === segment ? offset : (await stat(`${path}.${position}`)).size;
-      const found = await lastHead(`${path}.${position}`, Math.max(0, end - searchBackBytes), end);
-      if (found !== undefined) return found;
-    }
-    const oldest = available[0];
-    // The file system's time has fractions, which no Timestamp can have.
-    const { birthtimeMs } = oldest === undefined ? { birthtimeMs: 0 } : await stat(`${path}.${oldest}`);
-    return { level: "info", timeMs: Math.trunc(birthtimeMs) };
-  }
-
-  /**
-   * Moves a position at the end of its segment to the next segment, so that the deletion of the segment loses nothing.
-   */
-  async function skipped(position: Position): Promise<Position> {
-    const available = segmentsIn(path);
-    const following = available.find((each) => each > position.segment);
-    if (following === undefined || !available.includes(position.segment)) return position;
-    const { size } = await stat(`${path}.${position.segment}`);
-    return position.offset < size ? position : { ...position, segment: following, offset: 0 };
-  }
-
-  async function lastHead(file: string, from: number, to: number): Promise<Head | undefined> {
-    const parseLine = parse() ?? (() => undefined);
-    let last: Head | undefined;
-    for await (const { text, end } of linesOf(file, from)) {
-      if (end > to) break;
-      const parsed = parseLine(text);
-      if (parsed !== undefined) last = { level: parsed.level, timeMs: parsed.time.getTime() };
-    }
-    return last;
-  }
-
+  const log: LogFile = { component, path, parse: (line) => parse()?.(line) };
   return {
     end: () => endOfLog(path),
     async beforeEnd(bytes) {
@@ -170,109 +140,237 @@ export function createTextLogReader({ component, path, parse, now = Date.now }: 
         segments.close();
       }
     },
-    read: (request, signal) => (request.completeEntries ? readEntries(request, signal) : readLines(request, signal)),
+    read: (request, signal) =>
+      readTogether([{ log, start: startOf(request.cursor) }], ([end]) => (end ? textOf(end) : ""), {
+        request,
+        now,
+        signal,
+      }),
   };
+}
 
-  async function readLines(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult> {
-    const limit = Math.min(Math.max(request.limit, 0) || defaultLimit, maxLimit);
-    const sinceMs = request.since === undefined ? 0 : timestampMs(request.since);
-    const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
-    const parseLine = parse() ?? (() => undefined);
-    const lines: EngineLogLine[] = [];
-    const newest = request.newest && request.cursor === "";
-    const contained = request.contains.toLowerCase();
-    const start = startOf(request.cursor);
-    let next = start;
-    let bytes = 0;
-    let hasMore = false;
-    // A line without a head belongs to the entry before it.
-    let before = await headBefore(next);
+/** Number of characters of a log's key in a cursor of several logs. */
+const keyLength = 6;
 
-    for (const segment of segmentsIn(path).filter((number) => number >= next.segment)) {
-      if (segment > next.segment) next = { segment, offset: 0, head: before };
-      for await (const { text, end } of linesOf(`${path}.${segment}`, next.offset)) {
-        signal.throwIfAborted();
-        if (!newest && (lines.length >= limit || bytes >= maxResponseBytes)) {
-          hasMore = true;
-          break;
-        }
-        const parsed = parseLine(text);
-        const level = parsed?.level ?? before.level;
-        const timeMs = parsed?.time.getTime() ?? before.timeMs;
-        before = { level, timeMs };
-        next = { segment, offset: end, head: before };
-        if (levels.indexOf(level) < lowest || timeMs < sinceMs) continue;
-        const message = sanitized(parsed?.message ?? text).slice(0, maxMessageLength);
-        if (!message.toLowerCase().includes(contained)) continue;
-        bytes += message.length;
-        lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
-        while (newest && (lines.length > limit || bytes > maxResponseBytes))
-          bytes -= lines.shift()?.message.length ?? 0;
-      }
-      if (hasMore) break;
-    }
-    return create(ReadLogsResultSchema, {
-      lines,
-      nextCursor: textOf(await skipped(next)),
-      hasMore,
-      lostSegments: lostSegmentsAfter(start, segmentsIn(path)),
-      selected: true,
-    });
-  }
-
-  async function readEntries(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult> {
-    const limit = Math.min(Math.max(request.limit, 0) || defaultLimit, maxLimit);
-    const sinceMs = request.since === undefined ? 0 : timestampMs(request.since);
-    const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
-    const parseLine = parse() ?? (() => undefined);
-    const start = startOf(request.cursor);
-    const segments = segmentsIn(path);
-    const before = await headBefore(start);
-    const lines: EngineLogLine[] = [];
-    let next = start;
-    let bytes = 0;
-    let entry: OpenEntry | undefined;
-
-    function close(complete: OpenEntry): void {
-      const { timeMs, level, message } = complete;
-      next = { ...complete.end, head: { timeMs, level } };
-      if (levels.indexOf(complete.level) < lowest || complete.timeMs < sinceMs) return;
-      bytes += complete.message.length;
-      lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
-    }
-    const resultOf = async (hasMore: boolean) =>
-      create(ReadLogsResultSchema, {
-        lines,
-        nextCursor: textOf(await skipped(next)),
-        hasMore,
-        lostSegments: lostSegmentsAfter(start, segments),
+/**
+ * Reads several logs as one, in the order of time. A cursor has the position in each log; a log that appeared after the
+ * cursor is read from its beginning. `main`: path of the log that a cursor of one log alone means.
+ */
+export function createMergedLogReader({
+  logs,
+  main,
+  now = Date.now,
+}: {
+  readonly logs: () => readonly LogFile[];
+  readonly main: () => string | undefined;
+  readonly now?: () => number;
+}): Pick<TextLogReader, "read"> {
+  return {
+    read(request, signal) {
+      const isOfOne = /^\d+:/.test(request.cursor);
+      const positions = isOfOne ? new Map<string, Position>() : startsOf(request.cursor);
+      const sources = logs().map((log) => {
+        const start = isOfOne && log.path === main() ? startOf(request.cursor) : positions.get(keyOf(log));
+        return { log, start: start ?? { segment: 0, offset: 0 } };
       });
+      const cursorOf = (ends: readonly Position[]) =>
+        ends
+          .map(({ segment, offset }, index) => {
+            const source = sources[index];
+            return source === undefined ? "" : [keyOf(source.log), segment.toString(36), offset.toString(36)].join(".");
+          })
+          .join();
+      return readTogether(sources, cursorOf, { request, now, signal });
+    },
+  };
+}
 
-    for (const segment of segments.filter((number) => number >= start.segment)) {
-      const from = segment === start.segment ? start.offset : 0;
-      for await (const { text, end } of linesOf(`${path}.${segment}`, from)) {
-        signal.throwIfAborted();
-        const parsed = parseLine(text);
-        const position = { segment, offset: end };
-        if (entry !== undefined && parsed === undefined) {
-          entry.message = `${entry.message}\n${sanitized(text)}`.slice(0, maxEntryLength);
-          entry.end = position;
-          continue;
-        }
-        if (entry !== undefined) close(entry);
-        if (lines.length >= limit || bytes >= maxResponseBytes) return resultOf(true);
-        const message = sanitized(parsed?.message ?? text).slice(0, maxEntryLength);
-        entry = {
-          level: parsed?.level ?? before.level,
-          timeMs: parsed?.time.getTime() ?? before.timeMs,
-          message,
-          end: position,
-        };
-      }
+function keyOf({ path }: LogFile): string {
+  return createHash("sha256").update(basename(path)).digest("hex").slice(0, keyLength);
+}
+
+/** Positions by the keys of their logs, in a cursor such as `3f9ac1.1.5k,77b0de.2.0`. */
+function startsOf(cursor: string): ReadonlyMap<string, Position> {
+  const matches = cursor.matchAll(/(?<=^|,)([0-9a-f]{6})\.([0-9a-z]{1,8})\.([0-9a-z]{1,10})(?=,|$)/g);
+  return new Map(
+    [...matches].map(([, key = "", segment = "", offset = ""]) => [
+      key,
+      { segment: Number.parseInt(segment, 36), offset: Number.parseInt(offset, 36) },
+    ]),
+  );
+}
+
+/** A log and the position from which it is read. */
+interface LogStart {
+  readonly log: LogFile;
+  readonly start: Position;
+}
+
+/** A line, or an entry with its continuation lines, and the position after it. */
+interface LogItem extends Head {
+  readonly message: string;
+  readonly end: Position;
+}
+
+/** Reads lines or entries of all logs in the order of time. `cursorOf`: the cursor of a position in each log. */
+async function readTogether(
+  sources: readonly LogStart[],
+  cursorOf: (ends: readonly Position[]) => string,
+  options: { readonly request: ReadLogs; readonly now: () => number; readonly signal: AbortSignal },
+): Promise<ReadLogsResult> {
+  const { request, now, signal } = options;
+  const limit = Math.min(Math.max(request.limit, 0) || defaultLimit, maxLimit);
+  const sinceMs = request.since === undefined ? 0 : timestampMs(request.since);
+  const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
+  const newest = request.newest && request.cursor === "" && !request.completeEntries;
+  const contained = request.completeEntries ? "" : request.contains.toLowerCase();
+  const ends = sources.map(({ start }) => start);
+  const lines: EngineLogLine[] = [];
+  let bytes = 0;
+  let hasMore = false;
+  const read = sources.map((source) =>
+    request.completeEntries ? entriesFrom(source, now, signal) : linesFrom(source, signal),
+  );
+  for await (const { item, source } of inOrderOfTime(read)) {
+    if (!newest && (lines.length >= limit || bytes >= maxResponseBytes)) {
+      hasMore = true;
+      break;
     }
-    if (entry !== undefined && now() - entry.timeMs >= completeAfterMs) close(entry);
-    return resultOf(false);
+    const { timeMs, level, message, end } = item;
+    ends[source] = { ...end, head: { level, timeMs } };
+    if (levels.indexOf(level) < lowest || timeMs < sinceMs) continue;
+    if (!message.toLowerCase().includes(contained)) continue;
+    const { component = "" } = sources[source]?.log ?? {};
+    bytes += message.length;
+    lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
+    while (newest && (lines.length > limit || bytes > maxResponseBytes)) bytes -= lines.shift()?.message.length ?? 0;
   }
+  const skippedEnds = await Promise.all(sources.map(({ log, start }, index) => skipped(log, ends[index] ?? start)));
+  return create(ReadLogsResultSchema, {
+    lines,
+    nextCursor: cursorOf(skippedEnds),
+    hasMore,
+    lostSegments: sources.reduce((sum, { log, start }) => sum + lostSegmentsAfter(start, segmentsIn(log.path)), 0),
+    selected: !request.completeEntries,
+  });
+}
+
+/** Merges items, each with the number of its source. Only the earliest of each source are in memory. */
+async function* inOrderOfTime<T extends Head>(
+  sources: readonly AsyncGenerator<T>[],
+): AsyncGenerator<{ readonly item: T; readonly source: number }> {
+  try {
+    const first = await Promise.all(sources.map((source) => source.next()));
+    const heads = first.map(({ done, value }) => (done === true ? undefined : (value as T)));
+    for (;;) {
+      let source = -1;
+      for (const [index, head] of heads.entries()) {
+        if (head !== undefined && head.timeMs < (heads[source]?.timeMs ?? Number.POSITIVE_INFINITY)) source = index;
+      }
+      const item = heads[source];
+      if (item === undefined) return;
+      yield { item, source };
+      const { done, value } = (await sources[source]?.next()) ?? { done: true };
+      heads[source] = done === true ? undefined : (value as T);
+    }
+  } finally {
+    await Promise.all(sources.map((source) => source.return(undefined)));
+  }
+}
+
+/** The lines since a position. A line without a head belongs to the entry before it. */
+async function* linesFrom({ log, start }: LogStart, signal: AbortSignal): AsyncGenerator<LogItem> {
+  let before = await headBefore(log, start);
+  for await (const { text, end, parsed } of parsedFrom(log, start, signal)) {
+    before = { level: parsed?.level ?? before.level, timeMs: parsed?.time.getTime() ?? before.timeMs };
+    yield { ...before, message: cut(printable(parsed?.message ?? text), maxMessageLength), end };
+  }
+}
+
+/** The complete entries since a position. */
+async function* entriesFrom({ log, start }: LogStart, now: () => number, signal: AbortSignal): AsyncGenerator<LogItem> {
+  const before = await headBefore(log, start);
+  let entry: OpenEntry | undefined;
+  for await (const { text, end, parsed } of parsedFrom(log, start, signal)) {
+    if (entry !== undefined && parsed === undefined) {
+      const line = printable(text);
+      if (entry.message.length <= maxEntryLength) entry.message = `${entry.message}\n${line}`;
+      else entry.cutLength += line.length + 1;
+      entry.end = end;
+      continue;
+    }
+    if (entry !== undefined) yield closed(entry);
+    entry = {
+      level: parsed?.level ?? before.level,
+      timeMs: parsed?.time.getTime() ?? before.timeMs,
+      message: printable(parsed?.message ?? text),
+      cutLength: 0,
+      end,
+    };
+  }
+  if (entry !== undefined && now() - entry.timeMs >= completeAfterMs) yield closed(entry);
+}
+
+function closed({ cutLength, message, ...entry }: OpenEntry): LogItem {
+  return { ...entry, message: cut(message, maxEntryLength, message.length + cutLength) };
+}
+
+async function* parsedFrom({ path, parse }: LogFile, start: Position, signal: AbortSignal) {
+  for (const segment of segmentsIn(path).filter((number) => number >= start.segment)) {
+    const from = segment === start.segment ? start.offset : 0;
+    for await (const { text, end } of linesOf(`${path}.${segment}`, from)) {
+      signal.throwIfAborted();
+      yield { text, end: { segment, offset: end }, parsed: parse(text) };
+    }
+  }
+}
+
+/**
+ * Head of the lines at a position: the cursor's, or the last one in the bytes before the position. If the segment was
+ * deleted, the creation time of the oldest segment replaces it.
+ */
+async function headBefore(log: LogFile, { segment, offset, head }: Position): Promise<Head> {
+  const { path } = log;
+  const available = segmentsIn(path);
+  if (head !== undefined && available.includes(segment)) return head;
+  const candidates = available.includes(segment)
+    ? [segment, segment - 1].filter((each) => available.includes(each))
+    : [];
+  for (const position of candidates) {
+    const end = position === segment ? offset : (await stat(`${path}.${position}`)).size;
+    const found = await lastHead(log, position, Math.max(0, end - searchBackBytes), end);
+    if (found !== undefined) return found;
+  }
+  const oldest = available[0];
+  // The file system's time has fractions, which no Timestamp can have.
+  const { birthtimeMs } = oldest === undefined ? { birthtimeMs: 0 } : await stat(`${path}.${oldest}`);
+  return { level: "info", timeMs: Math.trunc(birthtimeMs) };
+}
+
+async function lastHead(
+  { path, parse }: LogFile,
+  segment: number,
+  from: number,
+  to: number,
+): Promise<Head | undefined> {
+  let last: Head | undefined;
+  for await (const { text, end } of linesOf(`${path}.${segment}`, from)) {
+    if (end > to) break;
+    const parsed = parse(text);
+    if (parsed !== undefined) last = { level: parsed.level, timeMs: parsed.time.getTime() };
+  }
+  return last;
+}
+
+/**
+ * Moves a position at the end of its segment to the next segment, so that the deletion of the segment loses nothing.
+ */
+async function skipped({ path }: LogFile, position: Position): Promise<Position> {
+  const available = segmentsIn(path);
+  const following = available.find((each) => each > position.segment);
+  if (following === undefined || !available.includes(position.segment)) return position;
+  const { size } = await stat(`${path}.${position.segment}`);
+  return position.offset < size ? position : { ...position, segment: following, offset: 0 };
 }
 
 /** Cursor at the end of the log with this base path. */
@@ -388,7 +486,17 @@ async function* linesOf(path: string, from: number): AsyncIterable<{ text: strin
   }
 }
 
-/** Replaces control characters except tabs, since a terminal would interpret them. */
-function sanitized(text: string): string {
-  return text.replace(/[^\P{Cc}\t]|[\u2028\u2029]/gu, "\ufffd");
+/** Text without the sequences that color it, and with control characters except tabs replaced: a terminal runs them. */
+function printable(text: string): string {
+  return withoutColors(text).replace(/[^\P{Cc}\t]|[\u2028\u2029]/gu, "\ufffd");
+}
+
+/** Number of characters that the mark of a cut text may have. */
+const cutMarkLength = 40;
+
+/** Text of at most `max` characters. A longer one ends with the number of characters that it lacks. */
+function cut(text: string, max: number, length = text.length): string {
+  if (length <= max) return text;
+  const kept = text.slice(0, max - cutMarkLength).replace(/[\ud800-\udbff]$/, "");
+  return `${kept}... (cut: ${length - kept.length} characters)`;
 }

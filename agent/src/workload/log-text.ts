@@ -1,0 +1,6 @@
+import { stripVTControlCharacters } from "node:util";
+
+/** A line as programs print it, without the sequences of a terminal, such as those of colors. */
+export function withoutColors(text: string): string {
+  return /[\u001b\u009b]/.test(text) ? stripVTControlCharacters(text) : text;
+}
