@@ -53,6 +53,8 @@ describe.skipIf(skipped !== undefined)("an app", () => {
     expect(app).toMatchObject({ servingReleaseId: "r-1", releases: [{ id: "r-1", state: "ready", reason: "" }] });
     expect(await get("/")).toEqual({ release: "r-1", note: "from the image", user: 1_000, pid: 1 });
     await waitUntil("its output is read", async () => (await machine.logLines()).includes("release r-1 listens"));
+    // Its own name, as the names of a host resolve.
+    expect(await connectTo("app", 8_080)).toBe("connected");
   });
 
   test("another release replaces it without a failed request, and the old one is deleted", async () => {
@@ -84,6 +86,16 @@ describe.skipIf(skipped !== undefined)("an app", () => {
     const { app } = await machine.observed(({ app }) => app?.releases.length === 1);
     expect(app).toMatchObject({ servingReleaseId: "r-2", releases: [{ id: "r-2", state: "ready" }] });
     expect(await machine.filesOf("releases")).toEqual(["r-2"]);
+    const lines = await machine.logLines();
+    const own = ["release r-1 listens", "release r-2 starts", "a slow request begins", "release r-1 stops"];
+    expect(lines.filter((line) => own.includes(line))).toEqual(own);
+  });
+
+  test("each line that a program prints is one line of the log, without colors", async () => {
+    const text = "10%\r20%\na\u2028b\n\u001b[31mred\u001b[0m\n";
+    await get(`/print?text=${encodeURIComponent(text)}`);
+    await waitUntil("it is read", async () => (await machine.logLines()).includes("red"));
+    expect((await machine.logLines()).slice(-3)).toEqual(["10%\ufffd20%", "a\ufffdb", "red"]);
   });
 
   test.each([
@@ -120,6 +132,23 @@ describe.skipIf(skipped !== undefined)("an app", () => {
     expect(await get("/")).toMatchObject({ release: "r-2" });
   });
 
+  test.each([
+    ["r-user", ["--config.user=ghost"], /unable to find user ghost: no matching entries in passwd file$/],
+    [
+      "r-arch",
+      ["--architecture=s390x"],
+      /^The image is for the architecture s390x, and the machines of apps have (amd64|arm64)\.$/,
+    ],
+    ["r-cmd", ["--clear=config.cmd"], /^The image has neither CMD nor ENTRYPOINT, and the app has no command\.$/],
+  ])("the image of %s fails at once, with its reason", async (id, options, reason) => {
+    machine.forget();
+    const image = await registry.push("shop/web", {}, options);
+    await serve(release(id, { imageRef: image }));
+    const { app } = await machine.observed((observation) => stateOf(id)(observation) === "failed");
+    expect(app?.releases.find((each) => each.id === id)?.reason).toMatch(reason);
+    expect(await get("/")).toMatchObject({ release: "r-2" });
+  });
+
   test("an image that the registry does not have delays only its own release", async () => {
     machine.forget();
     await serve(release("r-lost", { imageRef: imageRef.replace(/[0-9a-f]{64}$/, "0".repeat(64)) }));
@@ -139,8 +168,14 @@ describe.skipIf(skipped !== undefined)("an app", () => {
     const [first] = machine.pidsOf("/app/server.mjs");
     machine.forget();
     process.kill(first ?? 0, "SIGKILL");
-    await machine.observed(({ state, reason }) => state === "starting" && reason !== "");
+    const reason = "The program ended with the exit code 137 (SIGKILL) and is started again.";
+    await machine.observed((observation) => observation.state === "starting" && observation.reason === reason);
     await waitUntil("it serves again", () => get("/"));
+    expect((await machine.logLines()).slice(-3)).toEqual([reason, "release r-2 starts", "release r-2 listens"]);
+    const check = (observation: InstanceObservation) => observation.checks.find(({ name }) => name === "program");
+    expect(check(await machine.observed((each) => check(each)?.status === "degraded"))?.reason).toMatch(
+      /^The program ended with the exit code 137 \(SIGKILL\) at \S+Z; it was started again once\.$/,
+    );
     const [second] = machine.pidsOf("/app/server.mjs");
     expect(second).not.toBe(first);
 

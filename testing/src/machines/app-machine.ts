@@ -47,6 +47,7 @@ export interface AppMachine {
   /** Waits for an observation; earlier ones count until `forget`. */
   observed(matches: (observation: InstanceObservation) => boolean): Promise<InstanceObservation>;
   forget(): void;
+  /** The newest lines of the app's log. */
   logLines(): Promise<string[]>;
   /** Names in a directory of the machine's containers. */
   filesOf(name: string): Promise<string[]>;
@@ -216,7 +217,7 @@ export async function startAppMachine(loopbackBlock: string): Promise<AppMachine
     },
     forget: () => controller.observations.splice(0),
     async logLines() {
-      const input = { case: "readLogs" as const, value: create(ReadLogsSchema, { limit: 100 }) };
+      const input = { case: "readLogs" as const, value: create(ReadLogsSchema, { limit: 1_000, newest: true }) };
       const header = { ownerId: "app-1", generation, term: 1n, lane: Lane.QUERY, class: TaskClass.QUICK };
       const { output } = await controller.perform({ ...header, input });
       return output.case === "readLogs" ? output.value.lines.map(({ message }) => message) : [];

@@ -21,11 +21,15 @@ export interface PushTarget {
  * if they are requested, clients of engines (app-clients.mjs).
  */
 export interface AppImages {
-  /** Pushes an image with these variables as `repository:tag`, and resolves with its digest. */
+  /**
+   * Pushes an image with these variables as `repository:tag`, and resolves with its digest. `options`: of
+   * `umoci config`.
+   */
   push(
     target: PushTarget,
     name: { readonly repository: string; readonly tag: string },
     env: Readonly<Record<string, string>>,
+    options?: readonly string[],
   ): Promise<string>;
 }
 
@@ -58,11 +62,11 @@ export async function createAppImages(
 
   let pushed = 0;
   return {
-    async push({ host, username, password, authorities }, { repository, tag }, env) {
+    async push({ host, username, password, authorities }, { repository, tag }, env, options = []) {
       pushed += 1;
       const local = `v${pushed}`;
       const variables = Object.entries(env).map(([name, value]) => `--config.env=${name}=${value}`);
-      await run(["umoci", "config", "--image", `${layout}:base`, "--tag", local, ...variables]);
+      await run(["umoci", "config", "--image", `${layout}:base`, "--tag", local, ...variables, ...options]);
       const digestFile = join(directory, `${local}.digest`);
       const certificates = join(directory, "authorities");
       mkdirSync(certificates, { recursive: true });

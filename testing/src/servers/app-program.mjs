@@ -72,7 +72,12 @@ const handlers = new Map(
     return { body: bytes };
   },
   "/environment": (query) => ({ body: process.env[query.get("name")] ?? null }),
-  "/exit": () => process.exit(1),
+  "/exit": (query) => process.exit(Number(query.get("code") ?? 1)),
+  // Prints the text, and no more.
+  "/print": async (query) => {
+    process.stdout.write(query.get("text"));
+    return {};
+  },
   "/status": () => ({ body: readFileSync("/proc/self/status", "utf8") }),
   "/processes": () => ({ body: readdirSync("/proc").filter((name) => /^\d+$/.test(name)) }),
   // Writes to more and more memory until the kernel ends the program.
@@ -99,7 +104,10 @@ const handlers = new Map(
 );
 
 // The first process of a namespace gets no signal that it does not handle.
-process.on("SIGTERM", () => process.exit(0));
+process.on("SIGTERM", () => {
+  console.log(`release ${RELEASE} stops`);
+  process.exit(0);
+});
 const server = createServer((request, response) => {
   respond(request, response).catch((error) => response.destroy(error));
 });

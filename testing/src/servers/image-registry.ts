@@ -14,9 +14,10 @@ export interface ImageRegistry {
   readonly username: string;
   readonly password: string;
   /**
-   * Pushes an image to the repository with these variables, and resolves with its reference by digest.
+   * Pushes an image to the repository with these variables, and resolves with its reference by digest. `options`: of
+   * `umoci config`.
    */
-  push(repository: string, env: Readonly<Record<string, string>>): Promise<string>;
+  push(repository: string, env: Readonly<Record<string, string>>, options?: readonly string[]): Promise<string>;
   /** Stops the registry; its images remain. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -66,10 +67,10 @@ export async function startImageRegistry(): Promise<ImageRegistry> {
     authorities: cert,
     username,
     password,
-    async push(repository, env) {
+    async push(repository, env, options) {
       pushed += 1;
       const name = { repository, tag: `v${pushed}` };
-      const digest = await images.push({ host, username, password, authorities: cert }, name, env);
+      const digest = await images.push({ host, username, password, authorities: cert }, name, env, options);
       return `${host}/${repository}@${digest}`;
     },
     stop,

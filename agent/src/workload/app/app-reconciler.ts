@@ -11,7 +11,8 @@ import { type ReconcileSignals, WorkloadEnded } from "../workload-supervisor.ts"
 import { type AppFront, slotAddress } from "./app-front.ts";
 import type { AppRelay } from "./app-relay.ts";
 import { appOf } from "./app-spec.ts";
-import type { ContainerNetwork, Containers } from "./containers.ts";
+import { type ContainerNetwork, type Containers, ImageRefused } from "./containers.ts";
+import type { ProgramEnds } from "./program-ends.ts";
 import { probeReadiness } from "./readiness-probe.ts";
 import type { ReleaseStates } from "./release-states.ts";
 import { type Slot, type SlotFile, type SlotName, type Slots, slotNames } from "./slots.ts";
@@ -31,6 +32,7 @@ export interface AppReconcilerDeps {
   readonly front: AppFront;
   readonly relay: AppRelay;
   readonly states: ReleaseStates;
+  readonly ends: ProgramEnds;
   readonly status: Pick<WorkloadStatus, "setSpec" | "setState" | "setCheck" | "removeChecks" | "state">;
   /** The last lines that a release printed. */
   readonly lastLines: (releaseId: string) => Promise<string[]>;
@@ -39,19 +41,35 @@ export interface AppReconcilerDeps {
 
 const pollMs = 100;
 const drainPollMs = 200;
+/** Delay of a restart of the serving release while another one is deployed, from the second one on. */
+const firstRestartMs = 1_000;
+const maxRestartMs = 30_000;
 
 /**
  * Converges the slots to the spec's releases. A release is stored in a slot before anything of it starts, so that an
  * agent that ends at any line is continued by the next one. The order is what makes a deployment safe: the serving
  * release runs first; a new one starts beside it; the front switches once that is ready; then the old one is drained,
- * stopped and deleted. A release that never becomes ready is not started again, and disturbs no other.
+ * stopped and deleted. A release that never becomes ready is not started again, and disturbs no other. The serving one
+ * may end again and again meanwhile: it is started beside the deployment, which does not wait for it.
  */
 export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
-  const { slotFile, containers, front, relay, states, status, lastLines, now } = deps;
+  const { slotFile, containers, front, relay, states, ends, status, lastLines, now } = deps;
   let slots: Slots = {};
   let network: ContainerNetwork = { address: "", endpoints: [], authorities: "" };
   /** Start time of each slot's run that was found ready. */
   const ready = new Map<SlotName, number>();
+  /** True while a release starts beside the one that serves. */
+  let isDeploying = false;
+  containers.onEnd((name) => void noteEnd(name));
+
+  /** Records the end of a release that is started again, and reports the reason with the state. */
+  async function noteEnd(name: SlotName): Promise<void> {
+    const slot = slots[name];
+    if (slot?.wasReady !== true || slot.drainUntil !== undefined) return;
+    const reason = await ends.note(name, exitOf(name));
+    status.setCheck(ends.check());
+    if (name === slots.serving && status.state === "starting") status.setState("starting", reason);
+  }
 
   async function save(next: Slots): Promise<void> {
     await slotFile.save(next);
@@ -96,6 +114,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     const image = await containers.unpack(release, signal);
     signal.throwIfAborted();
     states.setProgress(release.id, "starting");
+    await ends.started(name);
     await containers.start(name, release, image, network);
   }
 
@@ -111,7 +130,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
       };
       const reason = await probeReadiness(target, signal);
       signal.throwIfAborted();
-      if (!containers.isRunning(name)) throw new Error(`The program ended before it was ready${endOf(name)}.`);
+      if (!containers.isRunning(name)) throw new Error(await ends.beforeReady(name, exitOf(name)));
       if (reason === undefined) break;
       if (now() >= deadline)
         throw new Error(`The release is not ready after ${release.startTimeoutSeconds} seconds: ${reason}`);
@@ -120,16 +139,22 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     ready.set(name, startedAt);
   }
 
-  function endOf(name: SlotName): string {
-    const { exit } = containers.status(name) ?? {};
-    return exit?.code == null ? "" : `, with the exit code ${exit.code}`;
-  }
+  const exitOf = (name: SlotName) => containers.status(name)?.exit ?? null;
 
-  /** Runs the release in the slot until it is ready. A release that never was ready fails for good. */
+  /**
+   * Runs the release in the slot until it is ready. A release that never was ready fails for good; an image that may be
+   * pulled later is not such a failure.
+   */
   async function bringUp(name: SlotName, signal: AbortSignal): Promise<void> {
     const slot = slots[name];
     if (slot === undefined || slot.failure !== undefined) return;
-    await start(name, slot, signal);
+    try {
+      await start(name, slot, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (slot.wasReady || !(error instanceof ImageRefused)) throw error;
+      return fail(name, slot, error);
+    }
     if (isReady(name)) return states.setProgress(slot.release.id, "ready");
     states.setProgress(slot.release.id, "starting");
     try {
@@ -138,11 +163,37 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
       signal.throwIfAborted();
       await containers.stop(name);
       if (slot.wasReady) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
-      return saveSlot(name, { ...slot, failure: { reason, lastLines: await lastLines(slot.release.id) } });
+      return fail(name, slot, error);
     }
     if (!slot.wasReady) await saveSlot(name, { ...slot, wasReady: true });
     states.setProgress(slot.release.id, "ready");
+  }
+
+  async function fail(name: SlotName, slot: Slot, error: unknown): Promise<void> {
+    const reason = error instanceof Error ? error.message : String(error);
+    await saveSlot(name, { ...slot, failure: { reason, lastLines: await lastLines(slot.release.id) } });
+  }
+
+  function reportRunning(): void {
+    status.setState("running");
+    status.setCheck({ name: "liveness", status: "healthy", reason: "" });
+    status.setCheck(ends.check());
+  }
+
+  /** Starts the serving release again whenever it ends, until the signal. */
+  async function keepServing(signal: AbortSignal): Promise<void> {
+    for (let restarts = 0; !signal.aborted; ) {
+      const name = slots.serving;
+      if (name !== undefined && !isReady(name)) {
+        const delayMs = restarts === 0 ? 0 : Math.min(firstRestartMs * 2 ** (restarts - 1), maxRestartMs);
+        restarts += 1;
+        await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+        // A release that does not become ready is tried again.
+        if (!signal.aborted) await bringUp(name, signal).catch(() => undefined);
+        if (!signal.aborted && isReady(name)) reportRunning();
+      }
+      await sleep(pollMs, undefined, { signal }).catch(() => undefined);
+    }
   }
 
   /** Gives a slot to the release, unless it has one; false while none is free. */
@@ -174,7 +225,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
         await sleep(drainPollMs, undefined, { signal });
       await containers.stop(name);
       const others = slotNames.flatMap((each) => (each === name ? [] : [slots[each]?.release.id ?? ""]));
-      await containers.deleteOthers([...new Set([...desired, ...others])], slot.release.id, signal);
+      await containers.deleteOthers([...new Set([...desired, ...others])], signal);
       const { [name]: _, ...rest } = slots;
       await save(rest);
     }
@@ -182,9 +233,10 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
 
   async function converge(spec: WorkloadSpec, { changed }: ReconcileSignals): Promise<void> {
     const ended = new AbortController();
-    // The end of the serving release ends the round, also while another release starts: the next round starts it.
+    isDeploying = false;
+    // The end of the serving release ends the round: the next round starts it. A deployment goes on meanwhile.
     const watching = containers.onEnd((name) => {
-      if (name === slots.serving) ended.abort(new WorkloadEnded("program"));
+      if (name === slots.serving && !isDeploying) ended.abort(new WorkloadEnded("program"));
     });
     try {
       await convergeUntil(AbortSignal.any([changed, ended.signal]), spec);
@@ -208,23 +260,36 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     const isFailed = slots.serving === undefined && failureOf(app.servingReleaseId) !== undefined;
     if (status.state !== "running" && !isFailed) status.setState("starting");
     const serving = slots.serving && slots[slots.serving];
+    const isNew = ({ id }: Release) => id !== serving?.release.id && failureOf(id) === undefined;
+    isDeploying = serving !== undefined && app.releases.some(isNew);
     if (slots.serving !== undefined && serving !== undefined) await start(slots.serving, serving, signal);
     await convergeFront();
-    await removeOthers(app, signal);
 
+    const deployed = new AbortController();
+    const kept = isDeploying ? keepServing(AbortSignal.any([signal, deployed.signal])) : Promise.resolve();
     const failures: unknown[] = [];
-    const servingFirst = app.releases.toSorted(
-      (a, b) => Number(b.id === app.servingReleaseId) - Number(a.id === app.servingReleaseId),
-    );
-    for (const release of servingFirst) {
-      if (!(await assign(release, spec.restartCount))) continue;
-      try {
-        await bringUp(slotOf(release.id) as SlotName, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        states.setProgress(release.id, "pulling", error instanceof Error ? error.message : String(error));
-        failures.push(error);
+    try {
+      await removeOthers(app, signal);
+      const servingFirst = app.releases.toSorted(
+        (a, b) => Number(b.id === app.servingReleaseId) - Number(a.id === app.servingReleaseId),
+      );
+      for (const release of servingFirst) {
+        if (!(await assign(release, spec.restartCount))) continue;
+        const name = slotOf(release.id) as SlotName;
+        // The serving release is kept running beside those that are deployed.
+        if (isDeploying && name === slots.serving) continue;
+        try {
+          await bringUp(name, signal);
+        } catch (error) {
+          signal.throwIfAborted();
+          states.setProgress(release.id, "pulling", error instanceof Error ? error.message : String(error));
+          failures.push(error);
+        }
       }
+    } finally {
+      deployed.abort();
+      await kept;
+      isDeploying = false;
     }
     const next = slotOf(app.servingReleaseId);
     if (next !== undefined && isReady(next)) {
@@ -240,11 +305,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
   async function settle(app: AppSpec, signal: AbortSignal): Promise<void> {
     const { serving } = slots;
     if (serving !== undefined && !isReady(serving)) await bringUp(serving, signal);
-    if (serving !== undefined && isReady(serving)) {
-      status.setState("running");
-      status.setCheck({ name: "liveness", status: "healthy", reason: "" });
-      return;
-    }
+    if (serving !== undefined && isReady(serving)) return reportRunning();
     const failure = failureOf(app.servingReleaseId);
     if (failure !== undefined) status.setState("failed", failure.reason);
   }

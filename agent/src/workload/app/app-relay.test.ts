@@ -40,7 +40,9 @@ test("commands change only the servers that differ, and connections to former on
 
 test("a container has each endpoint at a separate loopback address", () => {
   const endpoints = [endpoint(), endpoint({ relay: 7, host: "media.test", port: 443 })];
-  expect(hostsFile(endpoints)).toBe("127.0.0.1 localhost\n127.78.0.1 orders.test\n127.78.0.7 media.test\n");
+  expect(hostsFile(endpoints)).toBe(
+    "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.0.1 app\n127.78.0.1 orders.test\n127.78.0.7 media.test\n",
+  );
   const config = innerRelayConfig(endpoints, "/run/relay");
   expect(config).toContain("listen r7\n  bind 127.78.0.7:443\n  server machine unix@/run/relay/7.sock\n");
   expect(innerRelayConfig([], "/run/relay")).toBe("");

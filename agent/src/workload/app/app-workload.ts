@@ -1,27 +1,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import {
-  type ReadLogs,
-  type ReadLogsResult,
-  ReadLogsSchema,
-  type WorkloadSpec,
-} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { ReadLogsSchema, type WorkloadSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { measureDisk } from "../../os/disk-space.ts";
 import { createEnginePrograms } from "../../os/engine-programs.ts";
 import { TaskFailed } from "../../task-failed.ts";
+import { createMemoryWatch } from "../engine/memory-watch.ts";
 import { storageCheck } from "../engine/storage-check.ts";
-import { createTextLogReader } from "../log-reader.ts";
+import { createMergedLogReader, createTextLogReader, type LogFile } from "../log-reader.ts";
 import { createHealthSource } from "../sample-source.ts";
 import { createSpecFile } from "../spec-file.ts";
 import type { Workload, WorkloadDeps } from "../workload.ts";
 import { createWorkloadStatus } from "../workload-status.ts";
 import { createWorkloadSupervisor } from "../workload-supervisor.ts";
 import { createAppFront } from "./app-front.ts";
+import { parseReleaseLine } from "./app-log-line.ts";
 import { createAppReconciler } from "./app-reconciler.ts";
 import { createAppRelay } from "./app-relay.ts";
 import { appOf } from "./app-spec.ts";
-import { createContainers, releaseLog } from "./containers.ts";
+import { createContainers } from "./containers.ts";
+import { createPlatformLog } from "./platform-log.ts";
+import { createProgramEnds } from "./program-ends.ts";
 import { probeLiveness } from "./readiness-probe.ts";
+import { createReleaseLogs } from "./release-logs.ts";
 import { createReleaseStates } from "./release-states.ts";
 import { createSlotFile } from "./slots.ts";
 
@@ -30,13 +30,15 @@ const containerProtocol = 7;
 const probeIntervalMs = 5_000;
 /** Number of lines in the report of a failed release. */
 const tailLines = 20;
+const memoryAdvice = "Have the program use less memory, or take a larger plan.";
 
 /**
  * A hosted app as the workload of its machine: its releases as containers, behind a front that sends the requests to
  * one of them. The spec on disk, the slots and the unpacked images are all that a machine needs to serve again after a
  * restart, without a controller or a registry.
  */
-export function createAppWorkload({ directories, keeper, report, clock, log }: WorkloadDeps): Workload {
+export function createAppWorkload(deps: WorkloadDeps): Workload {
+  const { directories, keeper, controlGroup, report, clock, log } = deps;
   const { stateDir, runDir, dataDir, softwareRoot } = directories;
   const states = createReleaseStates(() => status.settle());
   const status = createWorkloadStatus({
@@ -47,20 +49,28 @@ export function createAppWorkload({ directories, keeper, report, clock, log }: W
   });
   const front = createAppFront({ keeper, stateDir, runDir, softwareRoot });
   const relay = createAppRelay({ keeper, stateDir, runDir, dataDir, softwareRoot });
+  const releaseLogs = createReleaseLogs(stateDir);
   const containers = createContainers({
     keeper,
     run: createEnginePrograms(keeper, stateDir, "container"),
-    stateDir,
+    logs: releaseLogs,
     dataDir,
   });
+  const platformLog = createPlatformLog(stateDir, clock.now);
+  const memory = createMemoryWatch(controlGroup, clock.now, memoryAdvice);
+  const ends = createProgramEnds({ memory, print: platformLog.print, now: clock.now });
 
-  function read(releaseId: string, request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult> {
-    return createTextLogReader({
-      component: "app",
-      path: releaseLog(stateDir, releaseId),
-      parse: () => parseLine,
-    }).read(request, signal);
-  }
+  const releaseLog = (path: string): LogFile => ({ component: "app", path, parse: parseReleaseLine });
+  /** The lines of all releases, and those of the platform about them. */
+  const logs = createMergedLogReader({
+    logs: () => [...releaseLogs.paths().map(releaseLog), platformLog.file],
+    main() {
+      const { desired } = supervisor.settings();
+      const fallback = desired?.workload.case === "app" ? desired.workload.value.servingReleaseId : "";
+      return releaseLogs.path(reconciler.serving()?.release.id ?? fallback);
+    },
+    now: clock.now,
+  });
 
   const reconciler = createAppReconciler({
     slotFile: createSlotFile(stateDir),
@@ -68,10 +78,12 @@ export function createAppWorkload({ directories, keeper, report, clock, log }: W
     front,
     relay,
     states,
+    ends,
     status,
     async lastLines(releaseId) {
       const request = create(ReadLogsSchema, { newest: true, limit: tailLines });
-      const { lines } = await read(releaseId, request, AbortSignal.timeout(probeIntervalMs));
+      const reader = createTextLogReader({ ...releaseLog(releaseLogs.path(releaseId)), parse: () => parseReleaseLine });
+      const { lines } = await reader.read(request, AbortSignal.timeout(probeIntervalMs));
       return lines.map(({ message }) => message);
     },
     now: clock.now,
@@ -103,6 +115,8 @@ export function createAppWorkload({ directories, keeper, report, clock, log }: W
       const serving = reconciler.serving();
       if (status.state !== "running" || serving === undefined) continue;
       if (disk !== undefined) status.setCheck(storageCheck(disk));
+      status.setCheck(ends.check());
+      status.setCheck(await memory.check());
       const { healthCheckPath, port } = serving.release;
       const reason = await probeLiveness({ ...serving, path: healthCheckPath, programPort: port }, signal);
       // The state may have changed during the probe.
@@ -128,19 +142,7 @@ export function createAppWorkload({ directories, keeper, report, clock, log }: W
     run: (signal) => Promise.all([supervisor.run(signal), probe(signal)]),
     suspend: () => undefined,
     observe: status.message,
-    logs: {
-      async read(request, signal) {
-        const { desired } = supervisor.settings();
-        const fallback = desired?.workload.case === "app" ? desired.workload.value.servingReleaseId : "";
-        return read(reconciler.serving()?.release.id ?? fallback, request, signal);
-      },
-    },
+    logs,
     sources: [createHealthSource(status)],
   };
-}
-
-/** A line of a release's log: the keeper's time, then what the program printed. */
-function parseLine(line: string) {
-  const [, time, message = ""] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (.*)$/.exec(line) ?? [];
-  return time === undefined ? undefined : { time: new Date(time), level: "info" as const, message };
 }

@@ -1,3 +1,4 @@
+import { containerHostname } from "./container-network.ts";
 import { seccompProfile } from "./seccomp.ts";
 
 /** The parts of an image's configuration that decide how its program runs. */
@@ -52,7 +53,7 @@ export function containerConfig(options: ContainerOptions): object {
   });
   return {
     ociVersion: "1.1.0",
-    hostname: "app",
+    hostname: containerHostname,
     root: { path: rootfs, readonly: false },
     process: {
       terminal: false,

@@ -4,10 +4,13 @@ import type { AppEndpoint } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 /** Loopback address of an endpoint in a container. */
 const addressOf = ({ relay }: AppEndpoint) => `127.78.0.${relay}`;
 
-/** The container's /etc/hosts: endpoints by their names. */
+/** Name of each container's host. */
+export const containerHostname = "app";
+
+/** The container's /etc/hosts: its own names, and endpoints by theirs. */
 export function hostsFile(endpoints: readonly AppEndpoint[]): string {
   const lines = endpoints.map((endpoint) => `${addressOf(endpoint)} ${endpoint.host}\n`);
-  return `127.0.0.1 localhost\n${lines.join("")}`;
+  return `127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.0.1 ${containerHostname}\n${lines.join("")}`;
 }
 
 /**

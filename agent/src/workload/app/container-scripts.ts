@@ -9,6 +9,12 @@ const resolverAddress = "169.254.53.53";
 /** Line that separates the output of programs from the configuration of the image. */
 export const configMark = "--- image configuration ---";
 
+/** Line of an image that names no command; umoci writes a shell for it. */
+export const noCommandMark = "--- no command ---";
+
+/** Line after the reason for which an image can never be unpacked. */
+export const refusedMark = "--- image refused ---";
+
 /**
  * Pulls an image by its digest and unpacks it, unless the release was unpacked before; then prints the configuration.
  * Arguments: directory of containers, id of the release, image. AUTHORITIES: certificates of the registry's
@@ -26,12 +32,16 @@ if [ ! -d "releases/$2" ]; then
   export HOME=/run XDG_RUNTIME_DIR=/run TMPDIR="$1/tmp"
   skopeo --insecure-policy --tmpdir "$1/tmp" copy --quiet --src-authfile /run/credentials.json \\
     --src-cert-dir /run/authorities "docker://$3" "oci:images:$2"
-  umoci unpack --image "images:$2" tmp/release
+  # A program that was killed refuses nothing.
+  umoci unpack --image "images:$2" tmp/release || { code=$?; [ $code -ge 128 ] || echo "${refusedMark}"; exit $code; }
+  words=$(skopeo inspect --config --format '{{len .Config.Entrypoint}}{{len .Config.Cmd}}' "oci:images:$2")
+  [ "$words" != 00 ] || : >tmp/release/no-command
   chmod 755 tmp/release
   sync -f tmp/release
   mv tmp/release "releases/$2"
 fi
 echo
+[ ! -e "releases/$2/no-command" ] || echo "${noCommandMark}"
 echo "${configMark}"
 cat "releases/$2/config.json"
 `;

@@ -11,7 +11,7 @@ type Progress = "pulling" | "starting" | "ready";
 /** The states of an app's releases, as the machine reports them. */
 export interface ReleaseStates {
   setSlots(slots: Slots): void;
-  /** Sets the progress of a release; the reason is that of a delay. */
+  /** Sets the progress of a release; the reason is that of a delay, and remains while the release makes no progress. */
   setProgress(releaseId: string, progress: Progress, reason?: string): void;
   message(): AppObservation;
 }
@@ -26,8 +26,9 @@ export function createReleaseStates(onChange: () => void): ReleaseStates {
       for (const id of progress.keys()) if (!ids.has(id)) progress.delete(id);
       onChange();
     },
-    setProgress(releaseId, state, reason = "") {
-      progress.set(releaseId, { state, reason });
+    setProgress(releaseId, state, reason) {
+      const before = progress.get(releaseId);
+      progress.set(releaseId, { state, reason: reason ?? (before?.state === state ? before.reason : "") });
       onChange();
     },
     message() {

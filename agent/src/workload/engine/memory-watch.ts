@@ -12,7 +12,10 @@ export interface MemoryWatch {
 
 const reportPeriodMs = 10 * 60_000;
 
-export function createMemoryWatch(group: ControlGroup, now: () => number): MemoryWatch {
+const engineAdvice = "Lower what queries, sessions or the rows of a backup use, or take a larger plan.";
+
+/** `advice`: what users can do about a kill. */
+export function createMemoryWatch(group: ControlGroup, now: () => number, advice = engineAdvice): MemoryWatch {
   let lastKills: number | undefined;
   let killed = { times: 0, lastAt: 0 };
 
@@ -38,8 +41,7 @@ export function createMemoryWatch(group: ControlGroup, now: () => number): Memor
       const times = killed.times === 1 ? "once" : `${killed.times} times`;
       const reason =
         `Out of memory: the kernel ended processes of the machine ${times}, last at ` +
-        `${new Date(killed.lastAt).toISOString()}. Lower what queries, sessions or the rows of a backup use, or ` +
-        "take a larger plan.";
+        `${new Date(killed.lastAt).toISOString()}. ${advice}`;
       return { name: "memory", status: "degraded", reason };
     },
     mark: async () => (await poll()) ?? 0,
