@@ -15,6 +15,8 @@ interface ReleaseFlags {
   readonly env?: Record<string, string>;
   readonly secretEnv?: string[];
   readonly healthPath?: string;
+  readonly startTimeout?: number;
+  readonly drain?: number;
 }
 
 interface CreateFlags extends ReleaseFlags, WaitFlags {
@@ -24,14 +26,12 @@ interface CreateFlags extends ReleaseFlags, WaitFlags {
   readonly zone?: string;
   readonly replicas?: number;
   readonly auth?: HostedAppAuth;
-  readonly startTimeout?: number;
-  readonly drain?: number;
 }
 
 /** Lifetime of the credentials for the registry, in seconds. */
 const registryLoginS = 3_600;
 
-export const appColumns = ["name", "id", "status", "url", "image_ref", "home_url", "attachments"];
+export const appColumns = ["name", "id", "status", "serves", "newest", "reason", "url", "home_url", "attachments"];
 
 const auths: readonly HostedAppAuth[] = ["none", "login_form"];
 
@@ -39,10 +39,36 @@ export function authOption(): Option {
   return new Option("--auth <auth>", "sign-in in front of a hosted app; none by default").choices(auths);
 }
 
-/** The app as commands show it, with the most important fields of its hosting beside the others. */
+/**
+ * The app as commands show it, with the most important fields of its hosting beside the others. `newest` is a
+ * deployment that does not serve: one in progress, or one that failed.
+ */
 export function appView(app: App): object {
-  const { hosted } = app;
-  return hosted === null ? app : { ...app, url: hosted.url, image_ref: hosted.image_ref, reason: hosted.reason };
+  const { hosted, operation } = app;
+  if (hosted === null) return app;
+  const { url, image_ref, reason, serving_image_ref: image, serving_deployment_number: number } = hosted;
+  const result = operation !== null ? "in progress" : reason !== null ? "failed" : "does not serve";
+  return {
+    ...app,
+    url,
+    image_ref,
+    reason,
+    serves: image && number ? deploymentText(image, number) : null,
+    newest: hosted.serves_newest ? null : `${deploymentText(image_ref, hosted.deployment_number)}: ${result}`,
+  };
+}
+
+function deploymentText(imageRef: string, number: number): string {
+  return `${imageRef} (deployment ${number})`;
+}
+
+/** Shows an app, with the last lines of a release that failed. */
+export function showApp({ output }: Pick<Context, "output">, app: App): void {
+  output.show(appView(app), appColumns);
+  const lines = app.hosted?.last_lines ?? [];
+  if (lines.length === 0) return;
+  output.info(`\nThe last lines of ${app.hosted?.serves_newest === true ? "the program" : "the failed release"}:`);
+  for (const line of lines) output.info(`  ${line}`);
 }
 
 function releaseFlags(command: CliCommand): CliCommand {
@@ -51,14 +77,19 @@ function releaseFlags(command: CliCommand): CliCommand {
     .option("--command <word>", "program, then each argument, in place of the image's (repeatable)", collect)
     .option("--env <name=value>", "variable (repeatable); replaces all", collectPairs)
     .option("--secret-env <name>", "name of a secret variable, whose value is requested (repeatable)", collect)
-    .option("--health-path <path>", "path that responds once a release is ready");
+    .option("--health-path <path>", "path that responds once a release is ready")
+    .option("--start-timeout <duration>", "time in which a release becomes ready; 60s by default", seconds)
+    .option("--drain <duration>", "time for requests in progress after a deployment; 30s by default", seconds);
 }
 
 /** The fields of a request that are a deployment. */
-type Release = Pick<NewApp, "image_ref" | "port" | "command" | "env" | "secret_env"> & { health_check_path?: string };
+type Release = Pick<
+  NewApp,
+  "image_ref" | "port" | "command" | "env" | "secret_env" | "start_timeout_seconds" | "drain_seconds"
+> & { health_check_path?: string };
 
 async function releaseOf({ terminal }: Context, flags: ReleaseFlags): Promise<Release> {
-  const { image, port, command, env, secretEnv, healthPath } = flags;
+  const { image, port, command, env, secretEnv, healthPath, startTimeout, drain } = flags;
   const secrets: Record<string, string> = {};
   for (const name of secretEnv ?? []) secrets[name] = await terminal.askSecret(`Value of ${name}`);
   return omitUndefined({
@@ -68,6 +99,8 @@ async function releaseOf({ terminal }: Context, flags: ReleaseFlags): Promise<Re
     env,
     secret_env: secretEnv && secrets,
     health_check_path: healthPath,
+    start_timeout_seconds: startTimeout,
+    drain_seconds: drain,
   });
 }
 
@@ -76,10 +109,10 @@ async function showChanged(context: Context, app: App, title: string, flags: Wai
   const { client, output, program } = context;
   if (flags.wait === true && app.operation !== null) {
     await waitForOperation(context, app.operation, title, flags.timeout);
-    output.show(appView(await client.apps.get(app.id)), appColumns);
+    showApp(context, await client.apps.get(app.id));
     return;
   }
-  output.show(appView(app), appColumns);
+  showApp(context, app);
   if (app.operation !== null) output.info(`To wait for it: ${program} operations wait ${app.operation.id}`);
 }
 
@@ -94,9 +127,7 @@ export function addAppHosting(apps: CliCommand): void {
     .option("--storage-gb <gb>", "storage of each machine for images; 10 by default", integer)
     .option("--zone <zone>", "zone of the machines")
     .option("--replicas <count>", "number of machines; 1 by default", integer)
-    .addOption(authOption())
-    .option("--start-timeout <duration>", "time in which a release becomes ready; 60s by default", seconds)
-    .option("--drain <duration>", "time for requests in progress after a deployment; 30s by default", seconds);
+    .addOption(authOption());
   withWait(create)
     .example("apps create shop --image shop:1 --port 8080 --wait")
     .example("apps create shop --home https://shop.example")
@@ -111,8 +142,6 @@ export function addAppHosting(apps: CliCommand): void {
           zone: flags.zone,
           replicas: flags.replicas,
           auth: flags.auth,
-          start_timeout_seconds: flags.startTimeout,
-          drain_seconds: flags.drain,
         }),
       };
       await showChanged(context, await context.client.apps.create(body), name, flags);
@@ -120,10 +149,11 @@ export function addAppHosting(apps: CliCommand): void {
 
   const deploy = apps
     .command("deploy <app>")
-    .description("replace what a hosted app runs: its image, variables, port or command")
+    .description("replace what a hosted app runs: its image, variables, port, command, health check or times")
     .option("--image <image>", "image in the platform's registry, such as shop:2");
   withWait(releaseFlags(deploy))
     .example("apps deploy shop --image shop:2 --wait")
+    .example("apps deploy shop --drain 60s --start-timeout 2m --wait")
     .does(async (context, nameOrId: string, flags: ReleaseFlags & WaitFlags) => {
       const { id, name } = await appOf(context, nameOrId);
       await showChanged(context, await context.client.apps.update(id, await releaseOf(context, flags)), name, flags);

@@ -5,7 +5,7 @@ import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, take } from "../flag-values.ts";
 import { appOf, monitoredOf, notFound } from "../lookup.ts";
-import { addAppHosting, appColumns, appView, authOption } from "./app-hosting.ts";
+import { addAppHosting, appColumns, appView, authOption, showApp } from "./app-hosting.ts";
 import { addAppViews } from "./app-views.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
@@ -35,7 +35,7 @@ export function addApps(apps: CliCommand): void {
     .command("get <app>")
     .description("show an app")
     .example("apps get shop")
-    .does(async (context, app: string) => context.output.show(appView(await appOf(context, app)), appColumns));
+    .does(async (context, app: string) => showApp(context, await appOf(context, app)));
 
   apps
     .command("update <app>")
@@ -47,7 +47,7 @@ export function addApps(apps: CliCommand): void {
     .does(async (context, app: string, { home, auth }: { home?: string; auth?: HostedAppAuth }) => {
       const { id } = await appOf(context, app);
       const changed = await context.client.apps.update(id, omitUndefined({ home_url: home, auth }));
-      context.output.show(appView(changed), appColumns);
+      showApp(context, changed);
     });
 
   const remove = apps
