@@ -302,8 +302,9 @@ export class AppMethods extends ApiMethods {
   }
 
   /**
-   * Changes an app. A change of a hosted app's image, variables, port or command is a deployment: the response is 202,
-   * and the release before serves until the new one is ready on all machines. 409 operation_in_progress during another.
+   * Changes an app. A change of a hosted app's image, variables, port, command, health check path, start timeout or
+   * drain time is a deployment: the response is 202, and the release before serves until the new one is ready on all
+   * machines. 409 operation_in_progress during another.
    */
   update(appId: string, body: AppChange, options?: CallOptions): Promise<App> {
     return this.transport.request("PATCH", pathOf("app-services", appId), { ...options, body });

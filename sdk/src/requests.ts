@@ -68,9 +68,9 @@ export interface AppChange {
   readonly port?: number | undefined;
   /** Program and arguments in place of the image's. */
   readonly command?: readonly string[] | undefined;
-  /** Variables of the program. */
+  /** Variables of the program: 32 KiB at most. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Variables of the program whose values are never returned. */
+  /** Variables of the program whose values are never returned: 128 KiB at most. */
   readonly secret_env?: Readonly<Record<string, string>> | undefined;
   /**
    * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.
@@ -80,6 +80,13 @@ export interface AppChange {
   readonly replicas?: number | undefined;
   /** Sign-in that clients need to reach the app. The form gets another password each time that it is turned on. */
   readonly auth?: HostedAppAuth | undefined;
+  /** Time in which a release becomes ready. */
+  readonly start_timeout_seconds?: number | undefined;
+  /**
+   * Time for requests in progress after another release serves. A release has the time of the deployment that started
+   * it.
+   */
+  readonly drain_seconds?: number | undefined;
 }
 
 /** A filter of the audit log. All fields that are set must match. */
@@ -345,9 +352,9 @@ export interface NewApp {
   readonly port?: number | undefined;
   /** Program and arguments in place of the image's. */
   readonly command?: readonly string[] | undefined;
-  /** Variables of the program. */
+  /** Variables of the program: 32 KiB at most. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Variables of the program whose values are never returned. */
+  /** Variables of the program whose values are never returned: 128 KiB at most. */
   readonly secret_env?: Readonly<Record<string, string>> | undefined;
   /**
    * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.

@@ -1160,7 +1160,7 @@ export interface Health {
 
 /** Image, settings and machines of an app that the platform runs. */
 export interface HostedApp {
-  /** The image as it was requested, such as "shop:1". */
+  /** Image of the newest deployment, as it was requested, such as "shop:1". */
   readonly image_ref: string;
   /** Digest of the image; null until the registry has named it. */
   readonly image_digest: string | null;
@@ -1194,6 +1194,13 @@ export interface HostedApp {
   readonly floating_ip: string | null;
   /** Sign-in that clients need at its name, domains and floating IP. */
   readonly auth: HostedAppAuth;
+  /**
+   * Number of the deployment that serves; null before the first one. It is another one than deployment_number during a
+   * deployment, and after one that failed.
+   */
+  readonly serving_deployment_number: number | null;
+  /** Image of the deployment that serves; null before the first one. */
+  readonly serving_image_ref: string | null;
 }
 
 /** An index of documents in a service's engine. */

@@ -44,6 +44,12 @@ function longestText(rules: ReturnType<typeof constraintsOf>): number | undefine
   return Number(maxLen || len) || undefined;
 }
 
+/** Bytes of all names and values of a map, where the method bounds them together. */
+const totals: ReadonlyMap<string, number> = new Map([
+  ["env", 32 << 10],
+  ["secret_env", 128 << 10],
+]);
+
 /** Bytes of JSON of the largest ASCII input; a text without a limit counts as 64 characters. */
 function largest(message: DescMessage, depth = 0): number {
   if (depth > 4 || message.typeName.startsWith("google.protobuf.")) return 320;
@@ -58,7 +64,8 @@ function valueOf(field: DescField, depth: number): number {
   if (rules.case !== "map") return single(rules) + 3;
   const key = (rules.value.keys && longestText(rules.value.keys.type)) ?? 64;
   const value = (rules.value.values && longestText(rules.value.values.type)) ?? single(undefined);
-  return Number(rules.value.maxPairs) * (key + value + 6);
+  const pairs = Number(rules.value.maxPairs);
+  return Math.min(pairs * (key + value + 6), (totals.get(field.name) ?? Number.POSITIVE_INFINITY) + pairs * 6);
 }
 
 test.each(methods.map((method) => [String(method), method] as const))(

@@ -354,7 +354,9 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     const reason = "The program ended before it was ready, with the exit code 3.";
     expect(await ended(changed)).toMatchObject({ status: "failed", error: { code: "deploy_failed", message: reason } });
     const app = await get();
-    expect(app).toMatchObject({ status: "Running", hosted: { serves_newest: false, reason } });
+    const serving = { serving_deployment_number: 2, serving_image_ref: "shop:2" };
+    const hosted = { deployment_number: 3, serves_newest: false, reason, ...serving };
+    expect(app).toMatchObject({ status: "Running", hosted });
     expect(app.hosted?.last_lines).toEqual(Array.from({ length: 20 }, (_, n) => `line ${n + 11}`));
     expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 2" });
   }, 300_000);

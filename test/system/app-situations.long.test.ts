@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { rm } from "node:fs/promises";
 import type { App } from "@holdfast/sdk/index.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
@@ -53,6 +54,36 @@ describe.skipIf(skipped !== undefined)("a hosted app", { timeout: 300_000 }, () 
     expect(await change({ env, secret_env: { KEY: "-----BEGIN-----\n$x\n" } })).toMatchObject({ status: "completed" });
     for (const [name, value] of Object.entries({ ...env, KEY: "-----BEGIN-----\n$x\n" }))
       expect([name, await variable(name)]).toEqual([name, value]);
+  });
+
+  test("a private key of 4,096 bits as a secret, and 200 variables, reach the program", async () => {
+    const { privateKey } = generateKeyPairSync("rsa", {
+      modulusLength: 4_096,
+      publicKeyEncoding: { type: "spki", format: "pem" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    });
+    const env = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`FEATURE_${at}`, `${at}`]));
+    const secrets = { SIGNING_KEY: privateKey, LARGE: "x".repeat(32_000), LARGER: "y".repeat(32_768) };
+    expect(await change({ env, secret_env: secrets })).toMatchObject({ status: "completed" });
+    for (const [name, value] of Object.entries({ ...secrets, FEATURE_199: "199" }))
+      expect([name, await variable(name)]).toEqual([name, value]);
+    expect(
+      await platform.rest.patch(`/app-services/${app.id}`, { secret_env: { KEY: "x".repeat(32_769) } }),
+    ).toMatchObject({
+      status: 400,
+    });
+    expect(await change({ env: {}, secret_env: {} })).toMatchObject({ status: "completed" });
+  });
+
+  test("the times of a deployment change with PATCH, and remain at the next one", async () => {
+    expect(await change({ start_timeout_seconds: 20, drain_seconds: 0 })).toMatchObject({ status: "completed" });
+    const times = async () => {
+      const { json } = expectStatus(await platform.rest.get<App>(`/app-services/${app.id}`), 200);
+      return [json.hosted?.start_timeout_seconds, json.hosted?.drain_seconds];
+    };
+    expect(await times()).toEqual([20, 0]);
+    expect(await change({ drain_seconds: 1 })).toMatchObject({ status: "completed" });
+    expect(await times()).toEqual([20, 1]);
   });
 
   // superfly/flyctl#4732 and dokku/dokku#2153

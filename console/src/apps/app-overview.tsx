@@ -27,6 +27,7 @@ export function AppOverview({ app, reload }: AppProps) {
               ? []
               : ([
                   ["Image", hosted.image_ref],
+                  ...(hosted.serves_newest ? [] : ([["Serves", hosted.serving_image_ref ?? "none"]] as const)),
                   ["Deployment", hosted.deployment_number],
                   ["Machines", hosted.replicas],
                   ["Port", hosted.port],

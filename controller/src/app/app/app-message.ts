@@ -42,6 +42,7 @@ export function appMessage(app: AppObject, context: AppMessageContext): App {
   const { metadata, spec } = app;
   const hosted = isHosted(app) ? app : undefined;
   const desired = hosted && deployment(hosted.spec.hosting.deploymentId);
+  const serving = deployment(hosted?.status.hosting.servingId ?? "");
   const inProgress = operation(hosted?.status.hosting.operationId ?? "");
   return create(AppSchema, {
     id: metadata.id,
@@ -51,7 +52,7 @@ export function appMessage(app: AppObject, context: AppMessageContext): App {
     ...(spec.homeUrl !== null && { homeUrl: spec.homeUrl }),
     attachments: spec.attachments.map((attachment) => attachmentMessage(metadata.id, attachment, isRunning)),
     domains: spec.domains.map((domain) => domainMessage(metadata.id, domain, certificateOf(metadata.id, domain))),
-    ...(hosted && desired && { hosted: { ...hostedMessage(hosted, desired), url: urlOf(hosted) } }),
+    ...(hosted && desired && { hosted: { ...hostedMessage(hosted, desired, serving), url: urlOf(hosted) } }),
     ...(inProgress && !isFinished(inProgress) && { operation: operationMessage(inProgress) }),
     ...(metadata.managedBy && { managedBy: { kind: metadata.managedBy.kind, id: metadata.managedBy.id } }),
     createdAt: timestampFromMs(metadata.createdAt),

@@ -112,7 +112,8 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
   ): Deployed {
     unit.create(deploymentKind, deployment);
     unit.create(operationKind, operation);
-    return { app, deployment: () => deployment, operation: () => operation };
+    const deploymentOf = (id: string) => (id === deployment.metadata.id ? deployment : deployments.get(id)?.object);
+    return { app, deployment: deploymentOf, operation: () => operation };
   }
 
   /** Throws APP_NOT_HOSTED, OPERATION_IN_PROGRESS, and WRONG_STATE for an app that is being deleted. */

@@ -14,10 +14,11 @@ export const appStatuses: Record<HostingState, AppStatus> = {
   Stopped:      AppStatus.STOPPED,
 };
 
-/** The hosted part of an app's message, with the deployment that the app should run. */
+/** The hosted part of an app's message, with the deployment that the app should run and the one that serves. */
 export function hostedMessage(
   { spec: { hosting }, status }: HostedApp,
   deployment: DeploymentObject,
+  serving: DeploymentObject | undefined,
 ): MessageInitShape<typeof HostedAppSchema> {
   const { settings } = deployment.spec;
   const { digest, reason, lastLines } = deployment.status;
@@ -40,6 +41,10 @@ export function hostedMessage(
     deploymentNumber: deployment.spec.number,
     ...(hosting.floatingIp !== undefined && { floatingIp: hosting.floatingIp }),
     auth: hosting.loginForm === undefined ? HostedAppAuth.NONE : HostedAppAuth.LOGIN_FORM,
+    ...(serving && {
+      servingDeploymentNumber: serving.spec.number,
+      servingImageRef: serving.spec.settings.imageRef,
+    }),
     servesNewest: status.hosting.servingId === hosting.deploymentId,
     ...(cause !== "" && { reason: cause }),
     lastLines: [...lastLines],

@@ -63,11 +63,32 @@ test("a change replaces the named fields and no others", () => {
   expect(faultsOf(() => changedSettings(before, twice, ["env"], context))).toEqual([["secret_env", "duplicate"]]);
 });
 
+test("secrets of 32 KiB each and 128 KiB together are accepted", () => {
+  expect(settingsOf({ secretEnv: texts(4, 32_760) })).toMatchObject({ secretNames: ["A0", "A1", "A2", "A3"] });
+});
+
+test("the times of a release change alone", () => {
+  const before = settingsOf({ startTimeoutSeconds: 10, drainSeconds: 5 });
+  const change = create(UpdateAppRequestSchema, { startTimeoutSeconds: 120, drainSeconds: 0 });
+  expect(changedSettings(before, change, ["start_timeout_seconds", "drain_seconds"], context)).toEqual({
+    ...before,
+    startTimeoutSeconds: 120,
+    drainSeconds: 0,
+  });
+  expect(changedSettings(before, change, ["drain_seconds"], context)).toEqual({ ...before, drainSeconds: 0 });
+});
+
+/** Variables with values of this length. */
+function texts(count: number, length: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`A${at}`, "x".repeat(length)]));
+}
+
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
   ["a variable in both",       { env: { A: "1" }, secretEnv: { A: "2" } },  "secret_env", "duplicate"],
   ["a zero byte",              { env: { A: "\0" } },                       "env",        "invalid_value"],
-  ["too many bytes",           { secretEnv: { A: "x".repeat(40_000) } },   "secret_env", "too_long"],
+  ["too many bytes",           { env: { A: "x".repeat(32_768) } },         "env",        "too_long"],
+  ["too many secret bytes",    { secretEnv: texts(5, 32_000) },            "secret_env", "too_long"],
 ] as const)("%s is refused", (_, fields, field, code) => {
   expect(faultsOf(() => settingsOf(fields))).toEqual([[field, code]]);
 });

@@ -18,8 +18,8 @@ const defaultPort = 8_080;
 const defaultStorageGb = 10;
 const defaultStartTimeoutSeconds = 60;
 const defaultDrainSeconds = 30;
-/** Maximum size of all variables of a deployment: each deployment is one object of the store. */
-const variablesBytesMax = 32 << 10;
+/** Maximum sum of the bytes of names and values: a response has env, and a deployment is one object of the store. */
+const variablesBytesMax = { env: 32 << 10, secret_env: 128 << 10 } as const;
 
 /** Fields of a request that only a hosted app can have. */
 // biome-ignore format: a table, aligned so that it reads as one
@@ -130,7 +130,10 @@ export function newSettings(request: CreateAppRequest, imageRef: string, context
 }
 
 /** Fields whose change is a deployment. */
-export const deployedFields = ["image_ref", "port", "command", "env", "secret_env", "health_check_path"] as const;
+// biome-ignore format: a table, aligned so that it reads as one
+export const deployedFields = [
+  "image_ref", "port", "command", "env", "secret_env", "health_check_path", "start_timeout_seconds", "drain_seconds",
+] as const;
 
 /** The settings after a change of these fields; each replaces the whole value. */
 export function changedSettings(
@@ -158,6 +161,10 @@ export function changedSettings(
     ...(has("port") && { port: request.port ?? defaultPort }),
     ...(has("command") && { command: request.command }),
     ...(has("health_check_path") && { healthCheckPath: request.healthCheckPath ?? "" }),
+    ...(has("start_timeout_seconds") && {
+      startTimeoutSeconds: request.startTimeoutSeconds ?? defaultStartTimeoutSeconds,
+    }),
+    ...(has("drain_seconds") && { drainSeconds: request.drainSeconds ?? defaultDrainSeconds }),
   };
 }
 
@@ -198,12 +205,26 @@ function requireVariables(
   const twice = Object.keys(secretEnv).find((name) => Object.hasOwn(env, name));
   if (twice !== undefined)
     throw invalid({ field: "secret_env", code: "duplicate", detail: `has ${twice}, which env has too` });
-  for (const [field, variables] of Object.entries({ env, secret_env: secretEnv })) {
-    const entries = Object.entries(variables);
-    if (entries.some(([, value]) => value.includes("\0")))
+  for (const [field, variables] of [
+    ["env", env],
+    ["secret_env", secretEnv],
+  ] as const) {
+    if (Object.values(variables).some((value) => value.includes("\0")))
       throw invalid({ field, code: "invalid_value", detail: "has a value with a zero byte" });
-    const bytes = entries.reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0);
-    if (bytes > variablesBytesMax)
-      throw invalid({ field, code: "too_long", detail: `must have at most ${variablesBytesMax} bytes` });
+    const detail = sizeFault(field, variables);
+    if (detail !== undefined) throw invalid({ field, code: "too_long", detail });
   }
+}
+
+/** Detail of the fault of variables that are too large; undefined without one. */
+export function sizeFault(
+  field: keyof typeof variablesBytesMax,
+  variables: Readonly<Record<string, string>>,
+): string | undefined {
+  const bytes = Object.entries(variables).reduce(
+    (sum, [name, value]) => sum + name.length + Buffer.byteLength(value),
+    0,
+  );
+  const max = variablesBytesMax[field];
+  return bytes > max ? `has ${bytes} bytes; all names and values must have at most ${max}` : undefined;
 }

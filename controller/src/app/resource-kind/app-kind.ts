@@ -24,7 +24,7 @@ import { openVariables } from "../hosting/app-workload.ts";
 import type { DeploymentObject } from "../hosting/deployment.ts";
 import { type HostedApp, isHosted } from "../hosting/hosted-app.ts";
 import type { HostingCommands } from "../hosting/hosting-commands.ts";
-import { chosenSize, deployedFields, requireHosting, sizeOf } from "../hosting/hosting-request.ts";
+import { chosenSize, requireHosting, sizeOf } from "../hosting/hosting-request.ts";
 import { parseImageReference } from "../hosting/image-reference.ts";
 import { withLoginForm } from "../hosting/login-form.ts";
 import { observationOf } from "./app-observation.ts";
@@ -38,6 +38,7 @@ import {
   missingImage,
   normalizedApp,
   portFaults,
+  variableFaults,
 } from "./app-resource-spec.ts";
 import { bundleDomainOf, domainFaults, withBundleDomain } from "./bundle-domain.ts";
 import { quotaOf, requestOf, settingsOf, sizeRequest } from "./app-resource-request.ts";
@@ -66,6 +67,8 @@ export interface AppKindDeps {
   readonly clock: Clock;
 }
 
+/** Fields of a deployment that a descriptor has; the others remain as they are. */
+const describedFields = ["image_ref", "port", "command", "env", "secret_env", "health_check_path"] as const;
 const secretPaths = /^(env|secret_env)\./;
 
 /**
@@ -124,6 +127,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
       ...missingImage(spec),
       ...attachmentFaults(spec),
       ...portFaults(spec),
+      ...variableFaults(spec),
       ...domainFaults(spec, deps.domain),
       ...chosenSize(sizeRequest(spec as AppResourceSpec), catalog).faults.map(({ field, ...fault }) => ({
         ...fault,
@@ -208,7 +212,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
       const { name: _name, ...fields } = create(CreateAppRequestSchema, requestOf(target as AppResourceSpec));
       const request = create(UpdateAppRequestSchema, {
         appId: id,
-        updateMask: { paths: [...deployedFields] },
+        updateMask: { paths: [...describedFields] },
         imageRef: fields.imageRef ?? "",
         env: fields.env,
         secretEnv: fields.secretEnv,

@@ -2,7 +2,7 @@ import type { FieldFault } from "@holdfast/common/errors.ts";
 import type { Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { attachmentsMax } from "../app/app.ts";
 import { loginUsername } from "../hosting/login-form.ts";
-import { portFault } from "../hosting/hosting-request.ts";
+import { portFault, sizeFault } from "../hosting/hosting-request.ts";
 import { imageReferenceForm } from "../hosting/image-reference.ts";
 
 /** A normalized spec of an app. Absent members get their default when the app is created. */
@@ -98,6 +98,21 @@ export function portFaults({ port }: ResourceSpec): readonly FieldFault[] {
   return detail === undefined ? [] : [{ field: "port", pointer: "/port", code: "invalid_value", detail }];
 }
 
+/** Faults of variables that are too large together. */
+export function variableFaults(spec: ResourceSpec): readonly FieldFault[] {
+  return (["env", "secret_env"] as const).flatMap((field) => {
+    const detail = sizeFault(field, textsOf(spec[field]));
+    return detail === undefined ? [] : [{ field, pointer: `/${field}`, code: "too_long", detail }];
+  });
+}
+
+/** The members that are texts: the schema refuses others. */
+function textsOf(variables: unknown): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(variables ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
 /** Faults of the attachments. A database has one user for the app, so nothing is attached twice. */
 export function attachmentFaults(spec: ResourceSpec): readonly FieldFault[] {
   const names = attachmentsOf(spec).map(({ name }) => name);
@@ -124,9 +139,9 @@ const gigabytes = {
 };
 const variables = (description: string) => ({
   type: "object",
-  maxProperties: 64,
+  maxProperties: 256,
   propertyNames: { pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$" },
-  additionalProperties: { type: "string", maxLength: 2_048 },
+  additionalProperties: { type: "string", maxLength: 32_768 },
   description,
 });
 const authType = { type: "string", enum: ["none", loginForm.type] };
