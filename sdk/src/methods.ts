@@ -226,7 +226,8 @@ export class AppMethods extends ApiMethods {
 
   /**
    * Deploys an earlier deployment again: the given one, or the one before the one that serves. Image, variables, port
-   * and command are the earlier ones, also if its tag has another image now.
+   * and command are the earlier ones, also if its tag has another image now. Without an id, 409 wrong_state right after
+   * a failed deployment, which has changed nothing.
    */
   rollBack(appId: string, deploymentId?: string, options?: CallOptions): Promise<App> {
     const path = pathOf("app-services", appId, "rollback");
@@ -243,7 +244,7 @@ export class AppMethods extends ApiMethods {
     return this.transport.request("POST", pathOf("app-services", appId, "start"), options);
   }
 
-  /** Deploys the current deployment again, without a failed request. */
+  /** Deploys what serves again, without a failed request; before a first deployment has served, the one that failed. */
   restart(appId: string, options?: CallOptions): Promise<App> {
     return this.transport.request("POST", pathOf("app-services", appId, "restart"), options);
   }

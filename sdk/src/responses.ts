@@ -1180,9 +1180,9 @@ export interface HostedApp {
   readonly storage_size_gb: number;
   readonly storage_tier: string;
   readonly replicas: number;
-  /** Number of the deployment that the app should run, from 1 on. */
+  /** Number of the deployment that the app should run, from 1 on: the one that serves if the newest has failed. */
   readonly deployment_number: number;
-  /** True while the deployment that the app should run serves on all of its machines. */
+  /** True while the newest deployment serves on all of the app's machines. */
   readonly serves_newest: boolean;
   /** Reason of the status Error, or of a deployment that failed. */
   readonly reason: string | null;
@@ -1201,6 +1201,9 @@ export interface HostedApp {
   readonly serving_deployment_number: number | null;
   /** Image of the deployment that serves; null before the first one. */
   readonly serving_image_ref: string | null;
+  /** Number and image of the newest deployment if it has failed; null otherwise. */
+  readonly failed_deployment_number: number | null;
+  readonly failed_image_ref: string | null;
 }
 
 /** An index of documents in a service's engine. */

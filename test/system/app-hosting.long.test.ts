@@ -355,18 +355,26 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(await ended(changed)).toMatchObject({ status: "failed", error: { code: "deploy_failed", message: reason } });
     const app = await get();
     const serving = { serving_deployment_number: 2, serving_image_ref: "shop:2" };
-    const hosted = { deployment_number: 3, serves_newest: false, reason, ...serving };
+    const hosted = { failed_deployment_number: 3, serves_newest: false, reason, ...serving };
     expect(app).toMatchObject({ status: "Running", hosted });
     expect(app.hosted?.last_lines).toEqual(Array.from({ length: 20 }, (_, n) => `line ${n + 11}`));
+    expect(app.hosted).toMatchObject({ image_ref: "shop:2", env: { RELEASE: "first" }, deployment_number: 2 });
     expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 2" });
   }, 300_000);
 
-  test("a rollback deploys the image before again, and nodes and deployments are listed", async () => {
-    const changed = expectStatus(await platform.rest.post<App>(`/app-services/${id}/rollback`, {}), 202).json;
+  const listedDeployments = async () =>
+    expectStatus(await platform.rest.get<AppDeployments>(`/app-services/${id}/deployments`), 200).json.deployments;
+
+  test("a rollback deploys an image before again, after a failed deployment by its id, and both are listed", async () => {
+    const path = `/app-services/${id}/rollback`;
+    const refused = await platform.rest.post<{ detail: string }>(path, {});
+    expect(refused).toMatchObject({ status: 409, json: { code: "wrong_state" } });
+    expect(refused.json.detail).toContain("Deployment 3 failed and changed nothing: number 2 (shop:2) serves.");
+    const deployment_id = (await listedDeployments()).at(-1)?.id;
+    const changed = expectStatus(await platform.rest.post<App>(path, { deployment_id }), 202).json;
     expect(await ended(changed)).toMatchObject({ type: "deploy", status: "completed" });
     expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 1" });
-    const listed = await platform.rest.get<AppDeployments>(`/app-services/${id}/deployments`);
-    const { deployments } = expectStatus(listed, 200).json;
+    const deployments = await listedDeployments();
     expect(deployments.map(({ number, status, image_ref, serves }) => [number, status, image_ref, serves])).toEqual([
       [4, "succeeded", "shop:1", true],
       [3, "failed", "shop:2", false],

@@ -12,6 +12,8 @@ const hosted = partial<HostedApp>({
   serves_newest: true,
   serving_deployment_number: 1,
   serving_image_ref: "vol:1",
+  failed_deployment_number: null,
+  failed_image_ref: null,
   reason: null,
   last_lines: [],
   url: "https://vol.test",
@@ -27,8 +29,8 @@ const app = (change: Partial<HostedApp> = {}, operation: App["operation"] = null
     hosted: { ...hosted, ...change },
   });
 const failed = app({
-  image_ref: "nouser:1",
-  deployment_number: 2,
+  failed_image_ref: "nouser:1",
+  failed_deployment_number: 2,
   serves_newest: false,
   reason: "The image has no user carl.",
   last_lines: ["starting", "no such user"],

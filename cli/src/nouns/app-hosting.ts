@@ -1,5 +1,5 @@
 import type { NewApp } from "@holdfast/sdk/requests.ts";
-import type { App, HostedAppAuth } from "@holdfast/sdk/responses.ts";
+import type { App, HostedApp, HostedAppAuth } from "@holdfast/sdk/responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -47,15 +47,23 @@ export function appView(app: App): object {
   const { hosted, operation } = app;
   if (hosted === null) return app;
   const { url, image_ref, reason, serving_image_ref: image, serving_deployment_number: number } = hosted;
-  const result = operation !== null ? "in progress" : reason !== null ? "failed" : "does not serve";
   return {
     ...app,
     url,
     image_ref,
     reason,
     serves: image && number ? deploymentText(image, number) : null,
-    newest: hosted.serves_newest ? null : `${deploymentText(image_ref, hosted.deployment_number)}: ${result}`,
+    newest: newestText(hosted, operation !== null),
   };
+}
+
+/** The newest deployment unless it serves. */
+function newestText(hosted: HostedApp, isInProgress: boolean): string | null {
+  if (hosted.failed_deployment_number !== null)
+    return `${deploymentText(hosted.failed_image_ref ?? "", hosted.failed_deployment_number)}: failed`;
+  if (hosted.serves_newest) return null;
+  const result = isInProgress ? "in progress" : "does not serve";
+  return `${deploymentText(hosted.image_ref, hosted.deployment_number)}: ${result}`;
 }
 
 function deploymentText(imageRef: string, number: number): string {
@@ -240,7 +248,7 @@ function addPower(apps: CliCommand): void {
   const verbs = {
     stop: "stop a hosted app: clients get 503; its machines and its name remain",
     start: "start a stopped app",
-    restart: "deploy the current deployment of a hosted app again, without a failed request",
+    restart: "deploy what serves of a hosted app again, without a failed request",
   } as const;
   for (const verb of ["stop", "start", "restart"] as const)
     withWait(apps.command(`${verb} <app>`).description(verbs[verb]))

@@ -17,7 +17,7 @@ import { isFinished, type OperationObject } from "#operation/operation.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import type { DeploymentObject } from "../hosting/deployment.ts";
 import { isHosted } from "../hosting/hosted-app.ts";
-import { appStatuses, hostedMessage } from "../hosting/hosting-message.ts";
+import { appStatuses, hostedMessage, newestFailed } from "../hosting/hosting-message.ts";
 import type { AppObject, AttachmentSpec, DomainSpec } from "./app.ts";
 import { recordOf } from "./domain-record.ts";
 
@@ -43,6 +43,7 @@ export function appMessage(app: AppObject, context: AppMessageContext): App {
   const hosted = isHosted(app) ? app : undefined;
   const desired = hosted && deployment(hosted.spec.hosting.deploymentId);
   const serving = deployment(hosted?.status.hosting.servingId ?? "");
+  const failed = hosted && newestFailed(hosted, deployment);
   const inProgress = operation(hosted?.status.hosting.operationId ?? "");
   return create(AppSchema, {
     id: metadata.id,
@@ -52,7 +53,7 @@ export function appMessage(app: AppObject, context: AppMessageContext): App {
     ...(spec.homeUrl !== null && { homeUrl: spec.homeUrl }),
     attachments: spec.attachments.map((attachment) => attachmentMessage(metadata.id, attachment, isRunning)),
     domains: spec.domains.map((domain) => domainMessage(metadata.id, domain, certificateOf(metadata.id, domain))),
-    ...(hosted && desired && { hosted: { ...hostedMessage(hosted, desired, serving), url: urlOf(hosted) } }),
+    ...(hosted && desired && { hosted: { ...hostedMessage(hosted, { desired, serving, failed }), url: urlOf(hosted) } }),
     ...(inProgress && !isFinished(inProgress) && { operation: operationMessage(inProgress) }),
     ...(metadata.managedBy && { managedBy: { kind: metadata.managedBy.kind, id: metadata.managedBy.id } }),
     createdAt: timestampFromMs(metadata.createdAt),

@@ -14,14 +14,31 @@ export const appStatuses: Record<HostingState, AppStatus> = {
   Stopped:      AppStatus.STOPPED,
 };
 
-/** The hosted part of an app's message, with the deployment that the app should run and the one that serves. */
+/** The newest deployment of an app if it has failed; undefined otherwise. */
+export function newestFailed(
+  { spec: { hosting }, status }: HostedApp,
+  deployments: (id: string) => DeploymentObject | undefined,
+): DeploymentObject | undefined {
+  const found = deployments(status.hosting.failedId ?? "");
+  const isFailed = found?.metadata.id === status.hosting.failedId && found?.status.state === "failed";
+  return isFailed && found.spec.number === hosting.deploymentNumber ? found : undefined;
+}
+
+/** Deployments of an app: the one that it should run, the one that serves, and the newest one if that has failed. */
+interface AppDeployments {
+  readonly desired: DeploymentObject;
+  readonly serving: DeploymentObject | undefined;
+  readonly failed: DeploymentObject | undefined;
+}
+
+/** The hosted part of an app's message. */
 export function hostedMessage(
   { spec: { hosting }, status }: HostedApp,
-  deployment: DeploymentObject,
-  serving: DeploymentObject | undefined,
+  { desired, serving, failed }: AppDeployments,
 ): MessageInitShape<typeof HostedAppSchema> {
-  const { settings } = deployment.spec;
-  const { digest, reason, lastLines } = deployment.status;
+  const { settings } = desired.spec;
+  const { digest } = desired.status;
+  const { reason, lastLines } = (failed ?? desired).status;
   const cause = status.hosting.error ?? reason;
   return {
     imageRef: settings.imageRef,
@@ -38,14 +55,15 @@ export function hostedMessage(
     storageSizeGb: hosting.storageSizeGb,
     storageTier: hosting.storageTier,
     replicas: hosting.replicas,
-    deploymentNumber: deployment.spec.number,
+    deploymentNumber: desired.spec.number,
     ...(hosting.floatingIp !== undefined && { floatingIp: hosting.floatingIp }),
     auth: hosting.loginForm === undefined ? HostedAppAuth.NONE : HostedAppAuth.LOGIN_FORM,
     ...(serving && {
       servingDeploymentNumber: serving.spec.number,
       servingImageRef: serving.spec.settings.imageRef,
     }),
-    servesNewest: status.hosting.servingId === hosting.deploymentId,
+    ...(failed && { failedDeploymentNumber: failed.spec.number, failedImageRef: failed.spec.settings.imageRef }),
+    servesNewest: failed === undefined && status.hosting.servingId === hosting.deploymentId,
     ...(cause !== "" && { reason: cause }),
     lastLines: [...lastLines],
   };

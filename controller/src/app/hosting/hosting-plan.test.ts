@@ -152,6 +152,24 @@ describe("a deployment of an app that serves", () => {
     });
   });
 
+  test("is the desired one no more once it fails, so that later changes start from what serves", () => {
+    const reported = node("n1", { report: report(2, "old", { old: "ready", new: "failed" }) });
+    const rounds = [
+      planHosting(app({ ...running, delivery: beside }), facts({ nodes: [reported] })),
+      planHosting(app({ ...running, delivery: serving }), facts({ failure: "There is no such image." })),
+      // An earlier release has left a failed one.
+      planHosting(
+        app({ ...running, failedId: "new", delivery: serving, operationId: null }),
+        facts({ desired: { isFailed: true, hasDigest: true } }),
+      ),
+    ];
+    expect(rounds.map(({ deploymentId }) => deploymentId)).toEqual(["old", "old", "old"]);
+    const going = planHosting(app({ ...running, delivery: serving }), facts({}));
+    expect(going.deploymentId).toBe("new");
+    const first = planHosting(app({ state: "Provisioning" }), facts({ failure: "There is no such image." }));
+    expect(first).toMatchObject({ deploymentId: "new", result: { kind: "failed" } });
+  });
+
   test("is not given up after the switch, for which all machines were ready", () => {
     const plan = planHosting(
       app({ ...running, delivery: switched }),

@@ -45,6 +45,8 @@ export interface HostingFacts {
 
 export interface HostingPlan {
   readonly status: HostingStatus;
+  /** The deployment that the app should run: after a failed one again the one that serves. */
+  readonly deploymentId: string;
   /** Ids of machines to create. */
   readonly created: readonly string[];
   /** Ids of machines to delete. */
@@ -107,6 +109,7 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
   // The first deployment ends once clients reach the app.
   const isAwaited = delivered.result?.kind === "serves" && !isPublished;
   const result = failed ?? (isAwaited ? undefined : delivered.result);
+  const isFailed = hasFailed || result?.kind === "failed";
   const isHealthy = nodes.some((node) => node.isHealthy);
   const unhealthySince = isOff || isHealthy || hosting.servingId === null ? null : (hosting.unhealthySince ?? now);
   const changed: HostingStatus = {
@@ -149,6 +152,7 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
       since: state === hosting.state ? hosting.since : now,
       error: state !== "Error" ? null : event === undefined ? hosting.error : reason,
     },
+    deploymentId: isFailed ? (hosting.servingId ?? deploymentId) : deploymentId,
     created,
     deleted,
     result,

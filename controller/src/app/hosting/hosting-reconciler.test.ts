@@ -26,6 +26,7 @@ import { type Collection, createCollection } from "#kernel/store/collection.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { type OperationObject, operationKind } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
+import { appMessage } from "../app/app-message.ts";
 import type { EndpointTarget } from "./delivery-plan.ts";
 import { type DeploymentObject, deploymentKind } from "./deployment.ts";
 import { createFloatingIps, type FloatingIpObject, type FloatingIps, floatingIpKind } from "./floating-ip.ts";
@@ -372,6 +373,31 @@ test("a deployment that fails leaves the app Running, with its last lines", asyn
     state: "failed",
     error: { code: "deploy_failed", message: "It ended." },
   });
+});
+
+test("after a failed deployment the app has the settings of what serves, and changes, restarts and attachments start there", async () => {
+  const settingsOf = (deploymentId: string) => deployments.get(deploymentId)?.object.spec.settings;
+  expect(app().spec.hosting.deploymentId).toBe(second);
+  const shown = () => {
+    const { hosted } = appMessage(app(), { ...commands, isRunning: () => true });
+    return hosted && [hosted.imageRef, hosted.env, hosted.servesNewest, hosted.reason, hosted.lastLines];
+  };
+  expect(shown()).toEqual(["shop:2", {}, false, "It ended.", ["the last line"]]);
+
+  await expect(commands.rolledBack(scenario.begin(), app(), undefined, signal)).rejects.toMatchObject({
+    key: "WRONG_STATE",
+    detail: expect.stringContaining("changed nothing"),
+  });
+  const fourth = await change({ secretEnv: { TOKEN: "1" } }, ["secret_env"]);
+  expect(settingsOf(fourth)).toMatchObject({ imageRef: "shop:2", environment: {}, secretNames: ["TOKEN"] });
+  await converge();
+  reportAll(second, { [second]: "ready", [fourth]: "failed" });
+  await converge();
+  expect(app().spec.hosting).toMatchObject({ deploymentId: second, deploymentNumber: 4 });
+  for (const edit of [commands.restarted, commands.redeployed]) {
+    const { app: after, deployment } = await edit(scenario.begin(), app(), signal);
+    expect(deployment(after.spec.hosting?.deploymentId ?? "")?.spec.settings).toEqual(settingsOf(second));
+  }
 });
 
 test("an image that the registry does not get within a minute fails its deployment", async () => {

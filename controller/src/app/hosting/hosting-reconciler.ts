@@ -10,7 +10,7 @@ import { createWorkloadDelivery } from "#fleet/task/workload-delivery.ts";
 import { again, type ReconcileOutcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { Stored } from "#kernel/store/resource.ts";
+import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { findOperation, isFinished, type OperationObject, operationKind } from "#operation/operation.ts";
 import { type AppObject, appKind } from "../app/app.ts";
@@ -180,8 +180,17 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       unit.update(operationKind, operation, nextOperation);
       isChanged = true;
     }
-    if (!isDeepStrictEqual(hosting, object.status.hosting)) {
-      const after: HostedApp = { ...object, status: { hosting } };
+    const isReturned = plan.deploymentId !== object.spec.hosting.deploymentId;
+    if (isReturned || !isDeepStrictEqual(hosting, object.status.hosting)) {
+      const after: HostedApp = {
+        ...object,
+        // Later changes start from what serves. The failed deployment keeps its settings.
+        ...(isReturned && {
+          metadata: nextMetadata(object.metadata, now),
+          spec: { ...object.spec, hosting: { ...object.spec.hosting, deploymentId: plan.deploymentId } },
+        }),
+        status: { hosting },
+      };
       unit.update(appKind, app, after);
       announce(unit, after, deployment.object, plan, isDone);
       const [from, to] = [appHealth(object), appHealth(after)];

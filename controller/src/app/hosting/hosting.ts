@@ -12,7 +12,7 @@ export interface HostingSpec {
   readonly storageTier: string;
   /** Number of machines. */
   readonly replicas: number;
-  /** Id of the deployment that the app should run. */
+  /** Id of the deployment that the app should run: the newest one, or the one that serves if the newest has failed. */
   readonly deploymentId: string;
   /** Number of the newest deployment. */
   readonly deploymentNumber: number;

@@ -769,7 +769,8 @@ export const AppDeploymentService: GenService<{
   },
   /**
    * Deploys an earlier deployment again: the given one, or the one before the one that serves. Image, variables, port
-   * and command are the earlier ones, also if its tag has another image now.
+   * and command are the earlier ones, also if its tag has another image now. Without an id, 409 wrong_state right after
+   * a failed deployment, which has changed nothing.
    *
    * @generated from rpc holdfast.v1.AppDeploymentService.RollBackApp
    */
@@ -799,7 +800,7 @@ export const AppDeploymentService: GenService<{
     output: typeof AppSchema;
   },
   /**
-   * Deploys the current deployment again, without a failed request.
+   * Deploys what serves again, without a failed request; before a first deployment has served, the one that failed.
    *
    * @generated from rpc holdfast.v1.AppDeploymentService.RestartApp
    */

@@ -268,14 +268,14 @@ export type HostedApp = Message<"holdfast.v1.HostedApp"> & {
   replicas: number;
 
   /**
-   * Number of the deployment that the app should run, from 1 on.
+   * Number of the deployment that the app should run, from 1 on: the one that serves if the newest has failed.
    *
    * @generated from field: int32 deployment_number = 15;
    */
   deploymentNumber: number;
 
   /**
-   * True while the deployment that the app should run serves on all of its machines.
+   * True while the newest deployment serves on all of the app's machines.
    *
    * @generated from field: bool serves_newest = 16;
    */
@@ -421,14 +421,14 @@ export type HostedAppJson = {
   replicas?: number;
 
   /**
-   * Number of the deployment that the app should run, from 1 on.
+   * Number of the deployment that the app should run, from 1 on: the one that serves if the newest has failed.
    *
    * @generated from field: int32 deployment_number = 15;
    */
   deploymentNumber?: number;
 
   /**
-   * True while the deployment that the app should run serves on all of its machines.
+   * True while the newest deployment serves on all of the app's machines.
    *
    * @generated from field: bool serves_newest = 16;
    */
