@@ -48,8 +48,7 @@ const sessions = new Set<string>();
 const reports = new Map<string, MessageInitShape<typeof InstanceObservationSchema>>();
 const delivered: string[] = [];
 const ended: string[] = [];
-let offsetMs = 0;
-const clock = { ...systemClock, now: () => Date.now() + offsetMs };
+const clock = systemClock;
 
 let scenario: TestStore;
 let server: Server;
@@ -62,6 +61,7 @@ let records: Collection<DnsRecordObject>;
 let tokens: Collection<Token>;
 let claims: Collection<FloatingIpObject>;
 let isReachable = false;
+let isRegistryDown = false;
 let obstacle = "";
 let endpoints: EndpointTarget[] = [];
 let attachedIds: string[] = [];
@@ -75,12 +75,21 @@ beforeAll(async () => {
   const { cert, key } = await createTestCertificate();
   server = createServer({ cert, key }, (request, response) => {
     const { pathname } = new URL(request.url ?? "/", "https://registry");
+    if (isRegistryDown) {
+      response.writeHead(503).end();
+      return;
+    }
     if (pathname === "/auth/token") {
       response.end(JSON.stringify({ token: request.headers.authorization?.startsWith("Basic ") ? "t" : "" }));
       return;
     }
     const isFound = [...images].some((each) => pathname === `/v2/${organizationId}/${each}`);
     const isAllowed = request.headers.authorization === "Bearer t";
+    if (isAllowed && pathname.endsWith("/tags/list")) {
+      const isKnown = pathname === `/v2/${organizationId}/shop/tags/list`;
+      response.writeHead(isKnown ? 200 : 404).end(JSON.stringify(isKnown ? { tags: ["1", "2"] } : { errors: [] }));
+      return;
+    }
     response.writeHead(isAllowed ? (isFound ? 200 : 404) : 401, { "docker-content-digest": digest }).end();
   }).listen(0, "127.0.0.1");
   [scenario] = await Promise.all([startTestStore(clock), once(server, "listening")]);
@@ -400,17 +409,35 @@ test("after a failed deployment the app has the settings of what serves, and cha
   }
 });
 
-test("an image that the registry does not get within a minute fails its deployment", async () => {
-  const fourth = await change({ imageRef: "shop:9" }, ["image_ref"]);
+test.each([
+  ["shop:9", "The registry has no image shop:9: shop has the tags 1, 2. Push it to "],
+  [
+    "nginx",
+    "The organization has no image nginx in the platform's registry, the only one that apps run from. Push it ",
+  ],
+])("the image %s, which the registry does not have, fails its deployment at once", async (imageRef, reason) => {
+  const missing = await change({ imageRef }, ["image_ref"]);
   await converge();
-  expect(newestOperation()?.status).toMatchObject({ state: "running", step: "The registry has no image shop:9." });
-  offsetMs += 61_000;
-  await converge();
-  expect(deployments.get(fourth)?.object.status).toMatchObject({
+  expect(deployments.get(missing)?.object.status).toMatchObject({
     state: "failed",
-    reason: "The registry has no image shop:9. Push it, then deploy again.",
+    reason: expect.stringContaining(reason),
   });
-  expect(app().status.hosting).toMatchObject({ state: "Running", servingId: second });
+  expect(app().status.hosting).toMatchObject({ state: "Running", servingId: second, operationId: null });
+});
+
+test("a registry that does not respond delays a deployment", async () => {
+  isRegistryDown = true;
+  const delayed = await change({ imageRef: "shop:2" }, ["image_ref"]);
+  await converge();
+  expect(newestOperation()?.status).toMatchObject({
+    state: "running",
+    step: "The registry of images does not respond.",
+  });
+  isRegistryDown = false;
+  await converge();
+  expect(deployments.get(delayed)?.object.status.digest).toBe(digest);
+  reportAll(second, { [second]: "ready", [delayed]: "failed" });
+  await converge();
 });
 
 test("a deletion removes the machines, then the app with its deployments and its name", async () => {

@@ -82,7 +82,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     const deployment = deployments.get(deploymentId) ?? (await deployments.getCurrent(deploymentId, signal));
     if (deployment === undefined) throw new Error(`app ${object.metadata.id} has no deployment ${deploymentId}`);
     const operation = await findOperation(operations, object.status.hosting.operationId, signal);
-    const found = await imageOfDeployment(object, deployment.object, { ...deps, now: clock.now() }, signal);
+    const found = await imageOfDeployment(object, deployment.object, deps, signal);
     const addresses = addressesOf(object);
     const obstacle = addresses.map((address) => deps.attached.obstacleOf(object, address)).find((each) => each !== "");
     const image = { ...found, delay: found.delay === "" ? (obstacle ?? "") : found.delay };

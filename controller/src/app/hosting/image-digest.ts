@@ -15,11 +15,16 @@ export interface RegistryCredential {
   readonly password: string;
 }
 
-/** The digest of the image; `missing` if the registry does not have it. */
-export type FoundDigest = { readonly digest: string } | { readonly missing: true };
+/**
+ * The digest of the image, or the tags of its repository if the registry does not have the image: undefined if it does
+ * not have the repository.
+ */
+export type FoundDigest = { readonly digest: string } | { readonly tags: readonly string[] | undefined };
 
 const deadlineMs = 15_000;
 const maxBytes = 64 << 10;
+/** Maximum number of tags that are requested for a hint. */
+const tagsMax = 20;
 /** Types of manifests: an image, or one image for each platform. */
 const manifestTypes = [
   "application/vnd.oci.image.index.v1+json",
@@ -47,20 +52,32 @@ export async function findDigest(
     within,
   );
   if (authorization.status !== 200) throw new Error(`the registry refuses a token with ${authorization.status}`);
+  const bearer = { authorization: `Bearer ${tokenOf(authorization.text)}` };
   const manifest = await call(
     registry,
     {
       method: "HEAD",
       path: `/v2/${repository}/manifests/${reference}`,
-      headers: { authorization: `Bearer ${tokenOf(authorization.text)}`, accept: manifestTypes },
+      headers: { ...bearer, accept: manifestTypes },
     },
     within,
   );
-  if (manifest.status === 404) return { missing: true };
+  if (manifest.status === 404) {
+    const path = `/v2/${repository}/tags/list?n=${tagsMax}`;
+    const list = await call(registry, { method: "GET", path, headers: bearer }, within);
+    return { tags: list.status === 404 ? undefined : tagsOf(list) };
+  }
   const digest = manifest.headers["docker-content-digest"];
   if (manifest.status !== 200 || typeof digest !== "string" || !/^sha256:[0-9a-f]{64}$/.test(digest))
     throw new Error(`the registry has no digest: status ${manifest.status}`);
   return { digest };
+}
+
+/** Tags in the registry's response; none for a repository whose images are all deleted. */
+function tagsOf({ status, text }: RegistryResponse): readonly string[] {
+  if (status !== 200) throw new Error(`the registry has no list of tags: status ${status}`);
+  const { tags } = JSON.parse(text) as { tags?: unknown };
+  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
 }
 
 function tokenOf(text: string): string {
