@@ -501,6 +501,13 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expectStatus(await platform.rest.delete(unattached), 202);
 
     expect(await attach({ service_id: service.id, database_name: "other" })).toMatchObject({ status: 400 });
+    expect(await attach({ service_id: service.id, database_name: "nope", prefix: "NOPE" })).toMatchObject({
+      status: 404,
+      json: {
+        code: "database_not_found",
+        detail: expect.stringMatching(/^The service orders has no database nope\. It has/),
+      },
+    });
     const reserved = await platform.rest.patch(`/app-services/${id}`, { env: { DATABASE_URL: "x" } });
     expect(reserved).toMatchObject({ status: 400, json: { errors: [{ code: "env_name_reserved" }] } });
     const refused = await platform.rest.delete(`/managed-services/${service.id}`);

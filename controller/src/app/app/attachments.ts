@@ -1,6 +1,8 @@
+import { create } from "@bufbuild/protobuf";
 import type { Call, Handlers } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { ListEngineDatabasesSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { AppService, CreateAttachmentRequest } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { FilesAccess } from "@holdfast/proto/holdfast/v1/files_pb.ts";
 import { requireScope } from "#access/caller.ts";
@@ -17,6 +19,7 @@ import { publicFilesOutputs } from "#services/files/files-connection.ts";
 import { type FilesKeyChanges, type FilesKeyPair, keyOfConsumer } from "#services/files/files-key-changes.ts";
 import { filesVariables, prefixOf } from "#services/resource-kind/environment-of.ts";
 import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import { attachService, type ServiceConsumers } from "#services/service/service-consumers.ts";
 import type { AttachedServices } from "../hosting/attached-services.ts";
@@ -40,6 +43,7 @@ export interface AttachmentsDeps {
   readonly keys: FilesKeyChanges;
   readonly hosting: Pick<HostingCommands, "redeployed" | "visibleIn" | "portOf">;
   readonly attached: Pick<AttachedServices, "prefixesOf">;
+  readonly tasks: EngineTasks;
   readonly sealer: Sealer;
   readonly isRunning: IsRunning;
   /** True if the app's end users are in the database of the attachment. */
@@ -80,6 +84,9 @@ export async function endAttachment(
   const key = keyOfConsumer(await keys.keysOf(service), id);
   if (key !== undefined) keys.remove(unit, service, key);
 }
+
+/** Maximum number of names in the detail of a refusal. */
+const listedMax = 10;
 
 /** An attachment that a unit of work adds, with the variables that its response shows. */
 interface NewAttachment {
@@ -130,12 +137,25 @@ export function attachmentHandlers(
     throw invalid({ field: "prefix", code: "prefix_collision", detail });
   }
 
-  function databaseAttachment(
+  /** Throws DATABASE_NOT_FOUND for a name that the engine does not have. */
+  async function requireDatabase(serviceId: string, name: string, call: Call): Promise<void> {
+    const { object } = deps.serviceAccess.requireRunning(serviceId, call);
+    const value = create(ListEngineDatabasesSchema);
+    const { databases } = await deps.tasks.run(object, { case: "listEngineDatabases", value }, call.signal);
+    if (databases.some((database) => database.name === name)) return;
+    const names = databases.map((database) => database.name).toSorted();
+    const listed = names.slice(0, listedMax).join(", ");
+    const has = names.length === 0 ? "no database" : `${listed}${names.length > listedMax ? " and others" : ""}`;
+    const service = object.metadata.name;
+    throw new HoldfastError("DATABASE_NOT_FOUND", `The service ${service} has no database ${name}. It has ${has}.`);
+  }
+
+  async function databaseAttachment(
     unit: Changes,
     request: CreateAttachmentRequest,
     call: Call,
     app: AppObject,
-  ): NewAttachment {
+  ): Promise<NewAttachment> {
     const { serviceId } = request;
     const service = deps.serviceAccess.require(serviceId, call);
     const { databaseType } = service.object.spec;
@@ -153,6 +173,7 @@ export function attachmentHandlers(
     const { databaseName = connectionDatabase } = request;
     requireNew(app, { id, serviceId, databaseName });
     const prefix = prefixFor(app, request, service.object);
+    if (databaseName !== connectionDatabase) await requireDatabase(serviceId, databaseName, call);
     attachService(unit, service);
     if (prefix === undefined) return { attachment: { id, serviceId, databaseName }, variables: {} };
     requireScope(call, "services:write");
@@ -251,7 +272,7 @@ export function attachmentHandlers(
           target !== undefined
             ? appAttachment(unit, request, app.object, target)
             : files === undefined
-              ? databaseAttachment(unit, request, call, app.object)
+              ? await databaseAttachment(unit, request, call, app.object)
               : await filesAttachment(unit, request, call, app.object, files);
         const attachments = [...app.object.spec.attachments, attachment];
         const operation = await replace(unit, app, attachments, call.signal);
