@@ -92,7 +92,8 @@ defaults
   timeout tunnel 24h
   default-server check inter 1s fall 2 rise 1
 frontend https
-${bindLines(listen, certificates)}${app}  http-request return status 204 if { path ${ingressProbePath} }
+${bindLines(listen, certificates)}${app}  http-request return status 503 if { path ${ingressProbePath} } { str(app),concat(,txn.app),nbsrv eq 0 }
+  http-request return status 204 if { path ${ingressProbePath} }
   http-request del-header Forwarded
   http-request set-header X-Forwarded-For %[src]
   http-request set-header X-Forwarded-Proto https

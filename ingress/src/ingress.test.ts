@@ -218,13 +218,18 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     expect(headers.at(-1)).not.toHaveProperty("forwarded");
   });
 
+  /** Status of the probe of a host. */
+  async function probed(host: string): Promise<number> {
+    const client = connectH2(`https://127.0.0.1:${port}`, { ca: certificate.certificate });
+    const stream = client.request({ ":path": "/.well-known/holdfast-ingress", ":authority": host });
+    const [{ ":status": status }] = (await once(stream, "response")) as [{ ":status": number }];
+    client.close();
+    return status;
+  }
+
   test("a host without an app gets 421, and the probe a response of the ingress itself", async () => {
     expect(await get("other.test")).toEqual({ status: 421, body: "No app has this host.\n" });
-    const client = connectH2(`https://127.0.0.1:${port}`, { ca: certificate.certificate });
-    const stream = client.request({ ":path": "/.well-known/holdfast-ingress", ":authority": "shop.test" });
-    const [{ ":status": status }] = (await once(stream, "response")) as [{ ":status": number }];
-    expect(status).toBe(204);
-    client.close();
+    expect(await probed("shop.test")).toBe(204);
   });
 
   test("requests at the address of an app reach it with any host, until the address is another app's", async () => {
@@ -418,13 +423,14 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     expect(faults).toEqual([]);
   });
 
-  test("another app, another machine and no machine take effect without another process", async () => {
+  test("another app, another machine and no machine take effect without another process, also in the probe", async () => {
     serve({ appId: "blog", hosts: ["blog.test"], nodes: [await node("blog-1")] });
     await answers("blog.test", { status: 200, body: "blog-1" });
     serve({ appId: "blog", hosts: ["blog.test"], nodes: [await node("blog-2")] });
     await answers("blog.test", { body: "blog-2" });
     serve({ appId: "blog", hosts: ["blog.test"], nodes: [] });
     await answers("blog.test", { status: 503 });
+    expect(await probed("blog.test")).toBe(503);
     routes.delete("blog");
     ingress.changed();
     await answers("blog.test", { status: 421 });

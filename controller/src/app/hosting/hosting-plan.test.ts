@@ -230,6 +230,27 @@ describe("the machines of an app that serves", () => {
   });
 });
 
+describe("an app in Error", () => {
+  const done = node("n1", { report: report(3, "new", { new: "ready" }) });
+  const deploying = app({ servingId: "old", delivery: switched, readyIds: ["n1"], isPublished: false });
+
+  test("is not published, so that its next deployment ends once the ingresses pass requests to it", () => {
+    const ill = app({ state: "Error", servingId: "old", delivery: serving, readyIds: ["n1"] }, "old");
+    expect(planHosting(ill, facts({ nodes: [node("n1", { isHealthy: false })] })).status.isPublished).toBe(false);
+    expect(planHosting(deploying, facts({ nodes: [done] }))).toMatchObject({
+      result: undefined,
+      status: { state: "Deploying" },
+    });
+    const reached = planHosting(deploying, facts({ nodes: [done], isReachable: true }));
+    expect(reached).toMatchObject({ result: { kind: "serves" }, status: { state: "Running", isPublished: true } });
+  });
+
+  test("ends its deployment in time without the ingresses", () => {
+    const plan = planHosting(deploying, facts({ nodes: [done], failure: "No progress." }));
+    expect(plan).toMatchObject({ result: { kind: "serves" }, status: { state: "Running", servingId: "new" } });
+  });
+});
+
 describe("an app that is stopped", () => {
   const off = app({ state: "Running", servingId: "new", readyIds: ["n1"], delivery: first }, "new", 1, {
     power: "off",
@@ -243,20 +264,28 @@ describe("an app that is stopped", () => {
     const stopped = node("n1", { isHealthy: false, isStopped: true, report: report(2, "new", {}) });
     expect(planHosting(stopping, facts({ nodes: [stopped] }))).toMatchObject({
       event: "stopped",
-      status: { state: "Stopped", delivery: { generation: 2 } },
+      status: { state: "Stopped", delivery: { generation: 2 }, isPublished: false },
     });
   });
 
-  test("is Running again once all machines serve after its start", () => {
+  test("is Running again once all machines serve after its start, and the ingresses pass requests to them", () => {
     const stopped = { ...first, generation: 2, isStopped: true as const };
-    const starting = app({ state: "Provisioning", servingId: "new", readyIds: [], delivery: stopped });
+    const starting = app({
+      state: "Provisioning",
+      servingId: "new",
+      readyIds: [],
+      delivery: stopped,
+      isPublished: false,
+    });
     const idle = node("n1", { isHealthy: false, isStopped: true, report: report(2, "new", {}) });
     const deploying = planHosting(starting, facts({ nodes: [idle] }));
     expect(deploying.status).toMatchObject({ state: "Deploying", delivery: { generation: 3 } });
     const waiting = planHosting(app({ ...deploying.status }), facts({ nodes: [idle] }));
     expect([waiting.event, waiting.status.readyIds]).toEqual([undefined, []]);
     const serving = node("n1", { report: report(3, "new", { new: "ready" }) });
-    expect(planHosting(app({ ...deploying.status }), facts({ nodes: [serving] }))).toMatchObject({
+    const routed = planHosting(app({ ...deploying.status }), facts({ nodes: [serving] }));
+    expect(routed).toMatchObject({ event: undefined, status: { state: "Deploying", readyIds: ["n1"] } });
+    expect(planHosting(app({ ...routed.status }), facts({ nodes: [serving], isReachable: true }))).toMatchObject({
       event: "deployed",
       status: { state: "Running", readyIds: ["n1"] },
     });

@@ -35,7 +35,7 @@ export interface HostingFacts {
   readonly desired: { readonly isFailed: boolean; readonly hasDigest: boolean };
   /** Reason for which the desired deployment cannot be continued; undefined while it can. */
   readonly failure: string | undefined;
-  /** True if every ingress serves the name of the app. */
+  /** True if every ingress passes requests at the name of the app to a machine. */
   readonly isReachable: boolean;
   /** How containers reach the platform's API; undefined if they do not. */
   readonly platformApi?: EndpointTarget | undefined;
@@ -105,9 +105,10 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
           },
           reports,
         );
-  const isPublished = hosting.isPublished || facts.isReachable;
-  // The first deployment ends once clients reach the app.
-  const isAwaited = delivered.result?.kind === "serves" && !isPublished;
+  const isPublished = !isOff && hosting.state !== "Error" && (hosting.isPublished || facts.isReachable);
+  // A deployment ends once clients reach the app, but one after the first waits only while it has time.
+  const isLate = failure !== undefined && hosting.servingId !== null;
+  const isAwaited = delivered.result?.kind === "serves" && !isPublished && !isLate;
   const result = failed ?? (isAwaited ? undefined : delivered.result);
   const isFailed = hasFailed || result?.kind === "failed";
   const isHealthy = nodes.some((node) => node.isHealthy);
@@ -141,7 +142,8 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
     remaining.every((node) => generation === undefined || (node.isStopped && node.report?.generation === generation));
   const isServed =
     isReady && !isOff && active.every((node) => node.isHealthy && servesOn(node.report, changed.servingId ?? ""));
-  const event = eventOf(changed, { isReady, isHealthy, isOff, isStopped, isServed, result, now });
+  const isStarted = isServed && isPublished;
+  const event = eventOf(changed, { isReady, isHealthy, isOff, isStopped, isStarted, result, now });
   const row = event && next(hostingLifecycle, hosting.state, event);
   const state = row?.[2] ?? hosting.state;
   const reason = result?.kind === "failed" ? result.reason : "No machine of the app is healthy.";
@@ -180,13 +182,13 @@ function eventOf(
     readonly isOff: boolean;
     /** True if all machines have stopped. */
     readonly isStopped: boolean;
-    /** True if the last deployment that succeeded is healthy on all machines. */
-    readonly isServed: boolean;
+    /** True if the last deployment that succeeded is healthy on all machines, and clients reach it. */
+    readonly isStarted: boolean;
     readonly result: DeploymentResult | undefined;
     readonly now: number;
   },
 ): HostingEvent | undefined {
-  const { isReady, isHealthy, isOff, isStopped, isServed, result, now } = facts;
+  const { isReady, isHealthy, isOff, isStopped, isStarted, result, now } = facts;
   switch (state) {
     case "Pending":
       return nodeIds.length > 0 ? "machinesCreated" : undefined;
@@ -194,7 +196,7 @@ function eventOf(
       if (result?.kind === "failed") return "deploymentFailed";
       return isReady ? "machinesReady" : undefined;
     case "Deploying":
-      if (result === undefined) return isServed ? "deployed" : undefined;
+      if (result === undefined) return isStarted ? "deployed" : undefined;
       return result.kind === "failed" ? "deploymentFailed" : "deployed";
     case "Stopped":
       return undefined;

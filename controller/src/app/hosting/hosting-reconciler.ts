@@ -54,6 +54,7 @@ const recheckMs = 2_000;
 const publishMs = 200;
 const recordTtlS = 30;
 const notInTime = "The machines of the app did not report in time.";
+const notReached = "The ingress did not pass requests to the app in time.";
 
 /**
  * Converges each hosted app: its machines, its image's digest, the deliveries to the machines, its state and the
@@ -87,9 +88,10 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     const obstacle = addresses.map((address) => deps.attached.obstacleOf(object, address)).find((each) => each !== "");
     const image = { ...found, delay: found.delay === "" ? (obstacle ?? "") : found.delay };
     const nodes = object.status.hosting.nodeIds.map(observe);
-    const { isPublished, readyIds } = object.status.hosting;
-    const isAwaited = !isPublished && readyIds.length > 0;
-    const overdue = isOverdue(operation?.object) ? (reasonOf(nodes) ?? notInTime) : undefined;
+    const { isPublished, readyIds, operationId, state } = object.status.hosting;
+    const isAwaited = !isPublished && readyIds.length > 0 && (operationId !== null || state === "Deploying");
+    const late = isAwaited ? notReached : notInTime;
+    const overdue = isOverdue(operation?.object) ? (reasonOf(nodes) ?? late) : undefined;
     const plan = planHosting(object, {
       now: clock.now(),
       newIds: Array.from({ length: object.spec.hosting.replicas }, () => deps.newId()),

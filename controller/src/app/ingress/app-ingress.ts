@@ -10,7 +10,7 @@ export interface AppIngress {
   hostOf(app: AppObject): string;
   /** URL of the app for clients. */
   urlOf(app: AppObject): string;
-  /** True if name servers have the app's name, and every ingress serves it. */
+  /** True if name servers have the app's name, and every ingress passes requests at it to a machine. */
   isReachable(app: AppObject, signal: AbortSignal): Promise<boolean>;
 }
 

@@ -9,7 +9,7 @@ export interface IngressEndpoints {
 
 const deadlineMs = 5_000;
 
-/** True if every ingress serves the host, with a certificate of the installation. */
+/** True if every ingress has a machine for requests at the host, with a certificate of the installation. */
 export async function isServedByIngresses(
   { addresses, port }: IngressEndpoints,
   host: string,
