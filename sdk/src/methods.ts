@@ -305,7 +305,7 @@ export class AppMethods extends ApiMethods {
   /**
    * Changes an app. A change of a hosted app's image, variables, port, command, health check path, start timeout or
    * drain time is a deployment: the response is 202, and the release before serves until the new one is ready on all
-   * machines. 409 operation_in_progress during another.
+   * machines. If it fails, the app has the settings of what serves again. 409 operation_in_progress during another.
    */
   update(appId: string, body: AppChange, options?: CallOptions): Promise<App> {
     return this.transport.request("PATCH", pathOf("app-services", appId), { ...options, body });
@@ -315,8 +315,8 @@ export class AppMethods extends ApiMethods {
    * Attaches a database of a PostgreSQL service, or a files service with a separate key, which also requires the scope
    * files:write. For an app without an image, the response has the variables of all attached files services. To a
    * hosted app also databases of other engines, each with a separate user, which requires the scope services:write, and
-   * other hosted apps: it is deployed again with their variables, by the operation in the response. 422
-   * attachment_not_postgresql for another engine.
+   * other hosted apps: it is deployed again with their variables, by the operation in the response. 404
+   * database_not_found for a database that the service does not have. 422 attachment_not_postgresql for another engine.
    */
   attach(appId: string, body: NewAttachment, options?: CallOptions): Promise<Attachment> {
     return this.transport.request("POST", pathOf("app-services", appId, "attachments"), { ...options, body });

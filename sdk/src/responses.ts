@@ -1201,8 +1201,9 @@ export interface HostedApp {
   readonly serving_deployment_number: number | null;
   /** Image of the deployment that serves; null before the first one. */
   readonly serving_image_ref: string | null;
-  /** Number and image of the newest deployment if it has failed; null otherwise. */
+  /** Number of the newest deployment if it has failed; null otherwise. */
   readonly failed_deployment_number: number | null;
+  /** Image of the newest deployment if it has failed; null otherwise. */
   readonly failed_image_ref: string | null;
 }
 
