@@ -171,6 +171,21 @@ describe.skipIf(skip !== undefined)("a managed T-SQL service", () => {
     expect(await counted()).toBe(before + 1);
   });
 
+  it("has metrics of its front end beside those of PostgreSQL", async () => {
+    const names = ["tds_connections", "tds_batches_per_second", "tds_errors_per_second", "tds_cache_hit_rate"];
+    const query = [...names, "pg_connections"].map((name) => `metric=${name}`).join("&");
+    type Series = { readonly metric: string; readonly points: readonly (readonly [number, number])[] };
+    const client = await open();
+    await waitUntil("each metric has a sample, and the session is counted", async () => {
+      await client.batch("SELECT 1 AS cached");
+      const found = await platform.rest.get<{ series: readonly Series[] }>(path(`/metrics?${query}&period=1h`));
+      const { series } = expectStatus(found, 200).json;
+      const sampled = new Map(series.filter(({ points }) => points.length > 0).map((each) => [each.metric, each]));
+      return sampled.size === 5 && (sampled.get("tds_connections")?.points.at(-1)?.[1] ?? 0) > 0;
+    });
+    await client.close();
+  });
+
   it("loses only sessions when the front end is killed, and starts it again", async () => {
     const client = await open();
     await client.batch("BEGIN TRAN; INSERT INTO Items (Name) VALUES ('lost')");

@@ -1,3 +1,4 @@
+import { tsqlMetrics } from "../metrics/tsql-metrics.ts";
 import type { EngineRow } from "./engine-row.ts";
 import { postgresqlExtensions } from "./postgresql-extensions.ts";
 import { postgresqlManaged, postgresqlParameters } from "./postgresql-parameters.ts";
@@ -22,5 +23,6 @@ export const tsql: EngineRow = {
   hasWarmPool: false,
   hasPreparedDisks: false,
   upgradesInPlace: false,
+  metrics: tsqlMetrics,
   backups: { kind: "full", restorePoints: "any_second", increments: true, fork: true },
 };

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { qualified } from "../bind/object-name.ts";
 import type { ExecuteStatement, Expression, Insert, Predicate, Statement, StatementBody } from "../parse/ast.ts";
-import { parseBatch } from "../parse/batch.ts";
 import { announceBulkLoad } from "./bulk-load.ts";
 import { execute } from "./calls.ts";
 import { closeCursors, runCursorStatement } from "./cursors.ts";
@@ -32,9 +31,9 @@ type Outcome = "next" | "break" | "continue" | { readonly status: number };
 
 /** Parses and runs a batch. Errors are written to the results; returns false if one ended the batch. */
 export async function runBatch(text: string, request: RequestContext): Promise<boolean> {
-  let statements: Statement[];
+  let statements: readonly Statement[];
   try {
-    statements = parseBatch(text, request.session.options.quotedIdentifier);
+    statements = request.session.usage.cache.parse(text, request.session.options.quotedIdentifier);
   } catch (error) {
     reportError(sqlErrorOf(error, 1), request);
     return false;
@@ -272,7 +271,7 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
     case "executeText": {
       const text = (await evaluate(body.text, request, { name: "nvarchar", length: "max" })) ?? "";
       const depth = depthInside(request);
-      const statements = parseBatch(text, session.options.quotedIdentifier);
+      const statements = session.usage.cache.parse(text, session.options.quotedIdentifier);
       await runStatements(statements, { ...request, frame: newCallFrame(depth) });
       return "next";
     }

@@ -1,4 +1,5 @@
 import { type Feature, features, refusedFeature } from "../parse/features.ts";
+import { BatchCache } from "./batch-cache.ts";
 import type { SqlError } from "./sql-error.ts";
 
 /** Counts of the front end since its start, without any text of clients: features are rows of `parse/features.ts`. */
@@ -11,6 +12,9 @@ export interface UsageReport {
   readonly batches: number;
   /** Errors that clients received. */
   readonly errors: number;
+  /** Texts of T-SQL that were parsed, and those of them whose syntax tree was in the cache. */
+  readonly cacheLookups: number;
+  readonly cacheHits: number;
   /** Refused features, the most frequent first. */
   readonly features: readonly { readonly feature: string; readonly count: number; readonly advice: string }[];
 }
@@ -19,6 +23,7 @@ export interface UsageReport {
 export class Usage {
   sessions = 0;
   batches = 0;
+  readonly cache = new BatchCache();
   #errors = 0;
   readonly #sinceMs: number;
   readonly #features = new Map<Feature, number>();
@@ -55,6 +60,8 @@ export class Usage {
       sessions,
       batches,
       errors: this.#errors,
+      cacheLookups: this.cache.lookups,
+      cacheHits: this.cache.hits,
       features: counts.toSorted((a, b) => b.count - a.count),
     };
   }

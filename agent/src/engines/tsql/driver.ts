@@ -10,6 +10,7 @@ import { startProgress } from "../postgresql/start-progress.ts";
 import { checkFrontEnd, frontEndCompanion } from "./front-end.ts";
 import { frontEndListeners, frontOf } from "./front.ts";
 import { frontProgram } from "./layout.ts";
+import { createMetrics } from "./metrics.ts";
 import { createFrontEndSchema } from "./schema.ts";
 import { unsupportedFeatures } from "./usage.ts";
 
@@ -78,7 +79,7 @@ export function createTsqlDriver(deps: EngineDeps): EngineDriver {
     }),
     ...(replication && { replication }),
     ...(upgrade && { upgrade }),
-    ...(metrics && { metrics }),
+    ...(metrics && { metrics: createMetrics(metrics) }),
     unsupportedFeatures,
   };
 }

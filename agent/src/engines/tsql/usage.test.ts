@@ -49,6 +49,15 @@ test("errors count by features, without a text of the client", async () => {
   await expect.poll(async () => (await usage()).sessions).toBe(0);
 });
 
+test("the second of two equal texts is in the cache", async () => {
+  const client = await connectTds(tds);
+  const before = await usage();
+  for (let time = 0; time < 3; time += 1) expect((await client.batch("SELECT 1 AS cached")).errors).toEqual([]);
+  const after = await usage();
+  expect([after.cacheLookups - before.cacheLookups, after.cacheHits - before.cacheHits]).toEqual([3, 2]);
+  await client.close();
+});
+
 test("a refused sign-in counts as an error and is no session", async () => {
   const before = await usage();
   await expect(connectTds(tds, { authentication: { password: "wrong" } })).rejects.toThrow("Login failed");
