@@ -70,7 +70,7 @@ describe("holdfast", () => {
     ["services list",                                        { HOLDFAST_TOKEN: "hft_wrong" },                               3,   /unauthenticated/],
     ["services delete waited --yes",                         { HOLDFAST_API_KEY_ID: "hfk_reader", HOLDFAST_API_KEY_SECRET: "secret" }, 3, /services:write/],
     ["services wait waited --for Stopped --timeout 0",       {},                                                            6,   /not Stopped within 0 s/],
-    ["services maintenance window waited never",             {},                                                            2,   /it must have the format "sunday 3"/],
+    ["services maintenance window waited never",             {},                                                            2,   /a day and an hour in UTC, such as "sunday 3"/],
     ["services list",                                        { HOLDFAST_DATA: "/none" },                                    2,   /there is no installation/],
     ["nonsense",                                             {},                                                            2,   /unknown command/],
     ["services restart waited",                              {},                                                            1,   /internal/],
