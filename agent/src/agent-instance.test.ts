@@ -49,6 +49,23 @@ test("applies new settings without a restart, and restarts on request", async ()
   expect(enginePids()).toEqual([after]);
 });
 
+test("applies parameters that the driver writes into no file", async () => {
+  await converge();
+  const [before] = enginePids();
+  const storedColor = async () =>
+    (await queryEngine({ spec: specOf() }, "read", AbortSignal.timeout(60_000))).parameters["stored_color"];
+  for (const [generation, stored_color] of [
+    [2n, "red"],
+    [3n, "blue"],
+  ] as const) {
+    expect((await converge({ generation, parameters: { stored_color } })).failure).toBeUndefined();
+    expect(await storedColor()).toBe(stored_color);
+  }
+  await converge({ generation: 4n });
+  expect(await storedColor()).toBeUndefined();
+  expect(enginePids()).toEqual([before]);
+});
+
 test("reports settings only with the engine's own response to them", async () => {
   await converge();
   await converge({ generation: 2n, parameters: { slow_answer_ms: "1000" } });

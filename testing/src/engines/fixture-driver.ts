@@ -28,7 +28,8 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
         ? { present: true, version: "1" }
         : { present: false, reason: `Nothing is installed at ${software}.` },
     render: ({ spec }) => {
-      const { address, port, parameters, allowedCidrs } = spec;
+      const { address, port, allowedCidrs } = spec;
+      const parameters = parametersOf(spec, (name) => !isStored(name));
       return [
         { name: "fixture.json", content: JSON.stringify({ address, port, parameters, allowedCidrs }), mode: 0o600 },
       ];
@@ -53,7 +54,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       while (!signal.aborted) {
         try {
           await queryEngine(instance, "write", signal);
-          return;
+          return await storeParameters(instance, signal);
         } catch {
           await sleep(20, undefined, { signal });
         }
@@ -67,6 +68,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       await signalEngine("SIGHUP");
       const hasRead = async () => (await readFile(read, "utf8").catch(() => "")) === (await readFile(config, "utf8"));
       while (!(await hasRead())) await sleep(5, undefined, { signal });
+      await storeParameters(instance, signal);
     },
     async observe(instance, signal) {
       const { parameters } = await queryEngine(instance, "write", signal);
@@ -109,6 +111,15 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       settled: async () => ({ exists: false, matches: false, role: "" }),
     },
   };
+}
+
+/** Parameters `stored_*` are in no file: the engine gets them by a request. */
+const isStored = (name: string): boolean => name.startsWith("stored_");
+const parametersOf = ({ parameters }: Instance["spec"], isMeant: (name: string) => boolean) =>
+  Object.fromEntries(Object.entries(parameters).filter(([name]) => isMeant(name)));
+
+async function storeParameters(instance: Instance, signal: AbortSignal): Promise<void> {
+  await queryEngine(instance, `store ${JSON.stringify(parametersOf(instance.spec, isStored))}`, signal);
 }
 
 export function queryEngine(

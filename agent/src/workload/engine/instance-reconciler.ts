@@ -1,8 +1,10 @@
 import { mkdir } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Archives } from "../../backup/archives.ts";
 import type { Restores } from "../../backup/restores.ts";
+import { effectiveParameters } from "../../engines/effective-parameters.ts";
 import type { DrivenInstance, EngineDriver, EngineFailure, Instance } from "../../engines/engine-driver.ts";
 import { EngineRefused } from "../../engines/engine-errors.ts";
 import { needsPrimaryLease, roleOf } from "../../engines/members.ts";
@@ -301,9 +303,10 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     await process.ensureCompanions(driver, instance);
     await archives.follow({ driver, instance });
     // An agent may have been killed between writing files and reloading them, so an adopted engine is reloaded. Some
-    // engines block writes by commands alone, so no file of theirs changes with the block.
+    // engines block writes, or set parameters, by commands alone: no file of theirs changes with these.
     const blockChanged = current?.instance.writesBlocked !== instance.writesBlocked;
-    isReloadDue ||= changed.length > 0 || renewed || adopted || blockChanged;
+    const isOutdated = current === undefined || !isDeepStrictEqual(settingsOf(current.instance), settingsOf(instance));
+    isReloadDue ||= changed.length > 0 || renewed || adopted || blockChanged || isOutdated;
     if (!isReloadDue) return admitMembers({ driver, instance }, signals.urgent);
     log.info("engine reloaded", { service: spec.serviceId, files: changed, certificate: renewed });
     try {
@@ -386,3 +389,9 @@ export function createInstanceReconciler(deps: InstanceReconcilerDeps): Instance
     engine: ready.current,
   };
 }
+
+/** Values of all parameters that the engine is to run with. */
+const settingsOf = (instance: Instance): Readonly<Record<string, string>> => ({
+  ...instance.spec.parameters,
+  ...Object.fromEntries(effectiveParameters(instance)),
+});
