@@ -140,7 +140,7 @@ describe.skipIf(skipped !== undefined)("an app", () => {
       /^The image is for the architecture s390x, and the machines of apps have (amd64|arm64)\.$/,
     ],
     ["r-cmd", ["--clear=config.cmd"], /^The image has neither CMD nor ENTRYPOINT, and the app has no command\.$/],
-  ])("the image of %s fails at once, with its reason", async (id, options, reason) => {
+  ])("the image of %s is not pulled again, and fails with its reason", async (id, options, reason) => {
     machine.forget();
     const image = await registry.push("shop/web", {}, options);
     await serve(release(id, { imageRef: image }));
@@ -256,6 +256,18 @@ describe.skipIf(skipped !== undefined)("an app", () => {
     expect(await get("/")).toMatchObject({ release: "r-2" });
   });
 
+  test("its program reads the limits of its machine, and changes nothing of them", async () => {
+    expect(await get("/limits")).toEqual({ memoryBytes: machine.memoryBytes });
+    const groups = "/sys/fs/cgroup";
+    const outcome = await sh(
+      `for f in ${groups}/* ${groups}/*/* ${groups}/x ${groups}/memory/x; do
+[ ! -d $f ] && { echo 1 >$f; } 2>/dev/null && echo written $f; done
+for f in ${groups}/*/ ${groups}/*/*/; do echo $f; done`,
+    );
+    expect(outcome).toMatch(/cgroup/);
+    expect(outcome).not.toMatch(/written|holdfast/);
+  });
+
   describe("has no way out of its container", () => {
     test("no capability, no new privileges, and a filter of system calls", async () => {
       const status = await get<string>("/status");
@@ -294,7 +306,7 @@ describe.skipIf(skipped !== undefined)("an app", () => {
 
     test("mounts, namespaces, devices and the files of the machine are out of reach", async () => {
       expect(await sh("echo a >/proc/sys/kernel/core_pattern")).toMatch(/^2 .*(Read-only|denied)/);
-      const paths = "/data /var/lib/holdfast /run/holdfast /holdfast /sys/fs/cgroup";
+      const paths = "/data /var/lib/holdfast /run/holdfast /holdfast /sys/kernel /sys/class";
       expect(await sh(`for path in ${paths}; do [ ! -e $path ] || echo found; done; read -r x </dev/vda`)).toMatch(
         /^2 (?!found)/,
       );

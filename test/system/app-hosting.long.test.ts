@@ -390,7 +390,10 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
       expectStatus(await platform.rest.get<T>(`/app-services/${id}/${path}`), 200).json;
     const { lines } = await view<{ lines: { message: string }[] }>("logs");
     expect(lines.map(({ message }) => message)).toContain("release first listens");
-    expect(await view("health")).toMatchObject({ status: "healthy" });
+    expect(lines.map(({ message }) => message)).toContain("release first stops");
+    const health = await view<{ checks: { name: string; status: string }[] }>("health");
+    expect(health).toMatchObject({ status: "healthy" });
+    expect(health.checks).toContainEqual(expect.objectContaining({ name: "program", status: "healthy" }));
     const series = async () =>
       (await view<{ series: { points: unknown[] }[] }>("metrics?metric=cpu")).series[0]?.points;
     await waitUntil("it has samples", async () => ((await series()) ?? []).length > 0, { withinMs });

@@ -497,6 +497,6 @@ const cutMarkLength = 40;
 /** Text of at most `max` characters. A longer one ends with the number of characters that it lacks. */
 function cut(text: string, max: number, length = text.length): string {
   if (length <= max) return text;
-  const kept = text.slice(0, max - cutMarkLength).replace(/[\ud800-\udbff]$/, "");
-  return `${kept}... (cut: ${length - kept.length} characters)`;
+  const start = text.slice(0, max - cutMarkLength).replace(/[\ud800-\udbff]$/, "");
+  return `${start}... (cut: ${length - start.length} characters)`;
 }

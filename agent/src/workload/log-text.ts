@@ -2,5 +2,5 @@ import { stripVTControlCharacters } from "node:util";
 
 /** A line as programs print it, without the sequences of a terminal, such as those of colors. */
 export function withoutColors(text: string): string {
-  return /[\u001b\u009b]/.test(text) ? stripVTControlCharacters(text) : text;
+  return text.includes("\u001b") || text.includes("\u009b") ? stripVTControlCharacters(text) : text;
 }

@@ -92,7 +92,7 @@ export const appSystem = declareSystem({
   contribute: (kernel, useLater, settings) => [
     resourceKinds.of({ kind: appKind.name, create: useLater(appKindPart) }),
     serviceConsumers.of(attachedApps(kernel.collections.open(appKind))),
-    ...contributeHosting(kernel, settings),
+    ...contributeHosting(kernel, useLater, settings),
     ...contributeIssuerFeed(kernel, useLater, settings),
     ...contributeRegistry(kernel, useLater, settings),
     ...contributeIngress(kernel, useLater, settings),

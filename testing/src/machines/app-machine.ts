@@ -40,6 +40,8 @@ export interface AppMachine {
   /** Address of the machine, on which its front listens at `port`. */
   readonly address: string;
   readonly port: number;
+  /** Memory of its plan. */
+  readonly memoryBytes: number;
   /** Converges the machine to the app, a generation later each time. */
   converge(app: MessageInitShape<typeof AppSpecSchema>, change?: WorkloadChange): Promise<TaskResult>;
   /** Body of a response of the app; throws for another status than 200. */
@@ -173,6 +175,7 @@ export async function startAppMachine(loopbackBlock: string): Promise<AppMachine
     controller,
     address,
     port,
+    memoryBytes: spec.plan.memoryBytes,
     converge(app, change = {}) {
       generation += 1n;
       const workload = create(WorkloadSpecSchema, {

@@ -79,6 +79,7 @@ const handlers = new Map(
     return {};
   },
   "/status": () => ({ body: readFileSync("/proc/self/status", "utf8") }),
+  "/limits": () => ({ body: { memoryBytes: process.constrainedMemory() } }),
   "/processes": () => ({ body: readdirSync("/proc").filter((name) => /^\d+$/.test(name)) }),
   // Writes to more and more memory until the kernel ends the program.
   "/memory": () => {

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { equals } from "@bufbuild/protobuf";
+import { inBackground } from "@holdfast/common/background.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import {
   type AppSpec,
   type Release,
@@ -37,6 +39,7 @@ export interface AppReconcilerDeps {
   /** The last lines that a release printed. */
   readonly lastLines: (releaseId: string) => Promise<string[]>;
   readonly now: () => number;
+  readonly log: Pick<Log, "error">;
 }
 
 const pollMs = 100;
@@ -49,18 +52,18 @@ const maxRestartMs = 30_000;
  * Converges the slots to the spec's releases. A release is stored in a slot before anything of it starts, so that an
  * agent that ends at any line is continued by the next one. The order is what makes a deployment safe: the serving
  * release runs first; a new one starts beside it; the front switches once that is ready; then the old one is drained,
- * stopped and deleted. A release that never becomes ready is not started again, and disturbs no other. The serving one
- * may end again and again meanwhile: it is started beside the deployment, which does not wait for it.
+ * stopped and deleted. A release that never becomes ready is not started again, and disturbs no other. A serving
+ * release that ends during a deployment is started beside it, so a deployment does not wait for one that always ends.
  */
 export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
-  const { slotFile, containers, front, relay, states, ends, status, lastLines, now } = deps;
+  const { slotFile, containers, front, relay, states, ends, status, lastLines, now, log } = deps;
   let slots: Slots = {};
   let network: ContainerNetwork = { address: "", endpoints: [], authorities: "" };
   /** Start time of each slot's run that was found ready. */
   const ready = new Map<SlotName, number>();
   /** True while a release starts beside the one that serves. */
   let isDeploying = false;
-  containers.onEnd((name) => void noteEnd(name));
+  containers.onEnd((name) => inBackground(log, "note the end of a program", noteEnd(name)));
 
   /** Records the end of a release that is started again, and reports the reason with the state. */
   async function noteEnd(name: SlotName): Promise<void> {
@@ -185,9 +188,11 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     for (let restarts = 0; !signal.aborted; ) {
       const name = slots.serving;
       if (name !== undefined && !isReady(name)) {
-        const delayMs = restarts === 0 ? 0 : Math.min(firstRestartMs * 2 ** (restarts - 1), maxRestartMs);
-        restarts += 1;
-        await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+        if (!containers.isRunning(name)) {
+          const delayMs = restarts === 0 ? 0 : Math.min(firstRestartMs * 2 ** (restarts - 1), maxRestartMs);
+          restarts += 1;
+          await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+        }
         // A release that does not become ready is tried again.
         if (!signal.aborted) await bringUp(name, signal).catch(() => undefined);
         if (!signal.aborted && isReady(name)) reportRunning();
@@ -234,7 +239,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
   async function converge(spec: WorkloadSpec, { changed }: ReconcileSignals): Promise<void> {
     const ended = new AbortController();
     isDeploying = false;
-    // The end of the serving release ends the round: the next round starts it. A deployment goes on meanwhile.
+    // The end of the serving release ends the round, so that the next round starts it. A deployment starts it itself.
     const watching = containers.onEnd((name) => {
       if (name === slots.serving && !isDeploying) ended.abort(new WorkloadEnded("program"));
     });
@@ -266,7 +271,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
     await convergeFront();
 
     const deployed = new AbortController();
-    const kept = isDeploying ? keepServing(AbortSignal.any([signal, deployed.signal])) : Promise.resolve();
+    const serves = isDeploying ? keepServing(AbortSignal.any([signal, deployed.signal])) : Promise.resolve();
     const failures: unknown[] = [];
     try {
       await removeOthers(app, signal);
@@ -288,7 +293,7 @@ export function createAppReconciler(deps: AppReconcilerDeps): AppReconciler {
       }
     } finally {
       deployed.abort();
-      await kept;
+      await serves;
       isDeploying = false;
     }
     const next = slotOf(app.servingReleaseId);

@@ -54,9 +54,10 @@ export function createAppWorkload(deps: WorkloadDeps): Workload {
     keeper,
     run: createEnginePrograms(keeper, stateDir, "container"),
     logs: releaseLogs,
+    controlGroup,
     dataDir,
   });
-  const platformLog = createPlatformLog(stateDir, clock.now);
+  const platformLog = createPlatformLog(stateDir, clock.now, log);
   const memory = createMemoryWatch(controlGroup, clock.now, memoryAdvice);
   const ends = createProgramEnds({ memory, print: platformLog.print, now: clock.now });
 
@@ -87,6 +88,7 @@ export function createAppWorkload(deps: WorkloadDeps): Workload {
       return lines.map(({ message }) => message);
     },
     now: clock.now,
+    log,
   });
 
   const supervisor = createWorkloadSupervisor<WorkloadSpec>({

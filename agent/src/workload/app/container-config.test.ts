@@ -10,6 +10,7 @@ function processOf(change: { command?: readonly string[]; env?: readonly (readon
     env: [],
     rootfs: "/r",
     networkNamespace: "/n",
+    controlGroups: "/c",
     files: { "/etc/resolv.conf": "/d" },
     ...change,
   }) as { process: { args: string[]; env: string[]; cwd: string } };

@@ -17,6 +17,8 @@ export interface ContainerOptions {
   readonly rootfs: string;
   /** Path of the network namespace that the container joins. */
   readonly networkNamespace: string;
+  /** Directory with the control groups that the container reads. */
+  readonly controlGroups: string;
   /** Paths of files that the container only reads, by their paths inside. */
   readonly files: Readonly<Record<string, string>>;
 }
@@ -40,11 +42,11 @@ const openFiles = 20_000;
 /**
  * Configuration of a container by the runtime specification of OCI (config.json). Its user namespace exists already and
  * is its alone; runc creates the others, except for the network namespace, in which pasta and the packet filter wait.
- * There is no control group: the limits are those of the machine, and the number of processes is a limit of the user
- * namespace.
+ * There is no control group for it: the limits are those of the machine, which the container reads, and the number of
+ * processes is a limit of the user namespace.
  */
 export function containerConfig(options: ContainerOptions): object {
-  const { image, command, env, rootfs, networkNamespace, files } = options;
+  const { image, command, env, rootfs, networkNamespace, controlGroups, files } = options;
   const bind = (source: string, destination: string, ...options: string[]) => ({
     destination,
     type: "bind",
@@ -79,6 +81,12 @@ export function containerConfig(options: ContainerOptions): object {
       },
       { destination: "/dev/shm", type: "tmpfs", source: "shm", options: [...restricted, "mode=1777", "size=64m"] },
       { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: restricted },
+      {
+        destination: "/sys/fs/cgroup",
+        type: "bind",
+        source: controlGroups,
+        options: ["rbind", "ro", ...restricted],
+      },
       ...Object.entries(files).map(([inside, source]) => bind(source, inside, "ro", "nodev")),
     ],
     linux: {

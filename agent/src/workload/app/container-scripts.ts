@@ -72,11 +72,18 @@ rm -rf tmp
  */
 const containerId = "holdfast-container";
 
+/** Where the control groups of the machine are mounted for its container. */
+export const controlGroupsPath = "/run/control-groups";
+
 /**
  * Runs a container until it ends: creates its network namespace with a connection to the machine's network by pasta,
  * then the packet filter, then the container. Arguments: address and port on which the machine accepts connections for
  * it, port inside. FILTER: rules for nft. HOSTS: names in /etc/hosts. RELAY: configuration of a HAProxy in the
- * container's network; empty for none. AUTHORITIES: certificates, PEM. Standard input: the container's configuration.
+ * container's network; empty for none. AUTHORITIES: certificates, PEM. LIMITS: not empty if control groups limit
+ * the machine alone: programs read them to find their limits. Standard input: the container's configuration.
+ *
+ * The control groups are those of the namespace's root, so nothing of the host's trees is visible, and are mounted
+ * read-only: by version 2, or as trees of version 1 on a host that limits machines by these.
  */
 export const runScript = `set -eu
 mount -t tmpfs -o mode=755,size=4m run /run
@@ -94,6 +101,20 @@ printf '%s' "$FILTER" | nsenter --net=/run/network nft -f -
 if [ -n "$RELAY" ]; then
   printf '%s' "$RELAY" >/run/relay.cfg
   nsenter --net=/run/network haproxy -D -f /run/relay.cfg
+fi
+mkdir -p ${controlGroupsPath}
+if [ -n "$LIMITS" ] && [ -e /sys/fs/cgroup/memory.max ]; then
+  mount --bind /sys/fs/cgroup ${controlGroupsPath}
+  mount -o remount,bind,ro,nosuid,nodev,noexec ${controlGroupsPath}
+elif [ -n "$LIMITS" ]; then
+  for tree in memory cpu cpu,cpuacct; do
+    mkdir "${controlGroupsPath}/\${tree%,*}" 2>/dev/null || continue
+    if mount -t cgroup -o "$tree" none "${controlGroupsPath}/\${tree%,*}" 2>/dev/null; then
+      mount -o remount,bind,ro,nosuid,nodev,noexec "${controlGroupsPath}/\${tree%,*}"
+    else
+      rmdir "${controlGroupsPath}/\${tree%,*}"
+    fi
+  done
 fi
 exec runc --root /run/runc run --bundle /run ${containerId}
 `;

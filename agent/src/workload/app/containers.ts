@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { AppSpec, Release } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { containersName } from "../../../keeper/containment.ts";
 import type { ComponentStatus, KeeperClient } from "../../os/keeper-client.ts";
+import type { ControlGroup } from "../../os/control-group.ts";
 import { ProgramFailed, type RunProgram } from "../../os/program.ts";
 import { slotAddress } from "./app-front.ts";
 import { relayDirectory } from "./app-relay.ts";
@@ -10,6 +11,7 @@ import { containerConfig, type ImageProcess } from "./container-config.ts";
 import { hostsFile, innerRelayConfig } from "./container-network.ts";
 import {
   configMark,
+  controlGroupsPath,
   deleteOthersScript,
   noCommandMark,
   packetFilter,
@@ -53,6 +55,8 @@ export interface ContainersDeps {
   /** Runs programs as root of the containers' user namespace. */
   readonly run: RunProgram;
   readonly logs: Pick<ReleaseLogs, "path" | "prune">;
+  /** The machine's own, whose limits are those of its containers. */
+  readonly controlGroup: Pick<ControlGroup, "memoryLimitBytes">;
   readonly dataDir: string;
 }
 
@@ -69,7 +73,7 @@ export class ImageRefused extends Error {
   override readonly name = "ImageRefused";
 }
 
-export function createContainers({ keeper, run, logs, dataDir }: ContainersDeps): Containers {
+export function createContainers({ keeper, run, logs, controlGroup, dataDir }: ContainersDeps): Containers {
   const directory = containersDirectory(dataDir);
   const nameOf = (slot: SlotName) => `release-${slot}`;
   const isRunning = (slot: SlotName) => (keeper.component(nameOf(slot))?.state ?? "empty") !== "empty";
@@ -111,6 +115,7 @@ export function createContainers({ keeper, run, logs, dataDir }: ContainersDeps)
         env: release.environment.map(({ name, value }) => [name, value] as const),
         rootfs: join(directory, "releases", release.id, "rootfs"),
         networkNamespace: "/run/network",
+        controlGroups: controlGroupsPath,
         files: {
           "/etc/resolv.conf": "/run/resolv.conf",
           "/etc/hosts": "/run/hosts",
@@ -127,6 +132,7 @@ export function createContainers({ keeper, run, logs, dataDir }: ContainersDeps)
             HOSTS: hostsFile(endpoints),
             RELAY: innerRelayConfig(endpoints, relayDirectory(dataDir)),
             AUTHORITIES: authorities,
+            LIMITS: Number.isFinite(await controlGroup.memoryLimitBytes()) ? "yes" : "",
           },
           cwd: "/",
           input: JSON.stringify(config),

@@ -1,4 +1,6 @@
 import { join } from "node:path";
+import { inBackground } from "@holdfast/common/background.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import { createSegmentLog } from "../../../keeper/segment-log.ts";
 import type { LogLevel } from "../../engines/engine-driver.ts";
 import type { LogFile } from "../log-reader.ts";
@@ -11,13 +13,13 @@ export interface PlatformLog {
 
 const size = { maxBytes: 1 << 20, keep: 2 } as const;
 
-export function createPlatformLog(stateDir: string, now: () => number): PlatformLog {
+export function createPlatformLog(stateDir: string, now: () => number, errors: Pick<Log, "error">): PlatformLog {
   const path = join(stateDir, "log", "platform.log");
   return {
     print(level, message) {
       const log = createSegmentLog({ path, ...size, owner: undefined });
       log.append(Buffer.from(`${new Date(now()).toISOString()} ${level} ${message.replaceAll("\n", " ")}\n`));
-      void log.close();
+      inBackground(errors, "write a line of the platform", log.close());
     },
     file: { component: "platform", path, parse: parseLine },
   };

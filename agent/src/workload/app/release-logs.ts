@@ -38,12 +38,12 @@ export function createReleaseLogs(stateDir: string): ReleaseLogs {
         .filter(({ path }) => !live.includes(basename(path)))
         .map((segment) => ({ ...segment, file: statSync(`${segment.path}.${segment.number}`) }))
         .toSorted((a, b) => b.file.mtimeMs - a.file.mtimeMs || b.number - a.number);
-      const kept = new Set<string>();
+      const retained = new Set<string>();
       let bytes = 0;
       for (const { path, number, file } of former) {
         bytes += file.size;
-        const isKept = bytes <= formerBytesMax && (kept.has(path) || kept.size < formerLogsMax);
-        if (isKept) kept.add(path);
+        const fits = bytes <= formerBytesMax && (retained.has(path) || retained.size < formerLogsMax);
+        if (fits) retained.add(path);
         else rmSync(`${path}.${number}`, { force: true });
       }
     },

@@ -1,3 +1,4 @@
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import { evictsNodes } from "#fleet/host/host.ts";
@@ -18,6 +19,13 @@ export interface AppNodes {
 }
 
 const gib = 1024 ** 3;
+
+/** Reason for which a machine does not serve: that of its state, or of its first check that is unhealthy. */
+function reasonIn(instance: InstanceObservation | undefined): { readonly reason?: string } {
+  const check = instance?.checks.find(({ status }) => status === "unhealthy");
+  const reason = instance?.state === "running" ? (check?.reason ?? "") : (instance?.reason ?? "");
+  return reason === "" ? {} : { reason };
+}
 
 export function createAppNodes({
   fleet,
@@ -47,6 +55,7 @@ export function createAppNodes({
           instance?.state === "running" &&
           instance.checks.every(({ status }) => status !== "unhealthy"),
         isStopped: instance?.state === "stopped",
+        ...(session !== undefined && reasonIn(instance)),
         report: instance && { generation: Number(instance.generation), app: instance.app },
       };
     },

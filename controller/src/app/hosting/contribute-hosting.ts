@@ -1,6 +1,8 @@
+import { fleetPart } from "#fleet/fleet-system.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { networkPolicies } from "#fleet/network-policy/policy-source.ts";
 import { type OwnerKind, ownerKinds } from "#fleet/owner/owner-kind.ts";
+import type { UseLater } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Contribution } from "#kernel/part.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -14,6 +16,7 @@ import type { PlatformApiSettings } from "./platform-api.ts";
 /** Apps as owners of machines: their answers to drains and lost hosts, their rules for traffic, their operations. */
 export function contributeHosting(
   { collections }: Kernel,
+  useLater: UseLater,
   {
     ingressFrom: ingresses,
     platformApiAddresses: addresses,
@@ -21,14 +24,18 @@ export function contributeHosting(
   }: IngressSettings & PlatformApiSettings,
 ): readonly Contribution[] {
   const apps = collections.open(appKind);
+  const fleet = useLater(fleetPart);
   return [
-    ownerKinds.of(createAppOwners(apps)),
+    ownerKinds.of(createAppOwners(apps, (machineId) => fleet().fleet.observation(machineId))),
     networkPolicies.of(createAppPolicy(apps, collections.open(machineKind), { ingresses, api: { addresses, port } })),
     operationSubjects.of({ kind: appKind.name, get: (id) => apps.get(id) }),
   ];
 }
 
-function createAppOwners(apps: Collection<AppObject>): OwnerKind {
+function createAppOwners(
+  apps: Collection<AppObject>,
+  observationOf: Parameters<typeof createAppMonitoring>[1],
+): OwnerKind {
   return {
     kind: appKind.name,
     noun: "app",
@@ -44,6 +51,6 @@ function createAppOwners(apps: Collection<AppObject>): OwnerKind {
       outcome: "moves",
       reason: hasOthers ? "Its other machine starts." : "Its app gets another machine, once a host has capacity.",
     }),
-    monitoring: createAppMonitoring(apps),
+    monitoring: createAppMonitoring(apps, observationOf),
   };
 }

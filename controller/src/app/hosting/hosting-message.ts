@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { AppStatus, HostedAppAuth, type HostedAppSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import type { DeploymentObject } from "./deployment.ts";
 import type { HostedApp } from "./hosted-app.ts";
+import { noHealthyMachine } from "./hosting-plan.ts";
 import type { HostingState } from "./hosting-lifecycle.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -39,7 +40,8 @@ export function hostedMessage(
   const { settings } = desired.spec;
   const { digest } = desired.status;
   const { reason, lastLines } = (failed ?? desired).status;
-  const cause = status.hosting.error ?? reason;
+  const { error, unhealthySince, unhealthyReason } = status.hosting;
+  const cause = error ?? (unhealthySince === null ? reason : noHealthyMachine(unhealthyReason));
   return {
     imageRef: settings.imageRef,
     ...(digest !== null && { imageDigest: digest }),

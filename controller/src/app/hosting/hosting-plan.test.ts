@@ -219,14 +219,17 @@ describe("the machines of an app that serves", () => {
   });
 
   test("without a healthy one for a minute the app is in Error, and Running with one again", () => {
-    const lost = facts({ nodes: [node("n1", { isHealthy: false, report: serves })] });
+    const reason = "The program ended with the exit code 9 and is started again.";
+    const lost = facts({ nodes: [node("n1", { isHealthy: false, report: serves, reason })] });
     const early = planHosting(running, lost);
     expect(early.status).toMatchObject({ state: "Running", unhealthySince: now });
     const late = { ...running, status: { hosting: { ...early.status, unhealthySince: now - 60_000 } } };
     const error = planHosting(late, lost);
-    expect(error).toMatchObject({ effect: "announceFailed", status: { state: "Error" } });
+    const expected = `No machine of the app is healthy. ${reason}`;
+    expect(error).toMatchObject({ effect: "announceFailed", status: { state: "Error", error: expected } });
     const again = planHosting({ ...running, status: { hosting: error.status } }, facts({ nodes: [node("n1")] }));
     expect(again.status).toMatchObject({ state: "Running", error: null, unhealthySince: null });
+    expect(again.status).not.toHaveProperty("unhealthyReason");
   });
 });
 

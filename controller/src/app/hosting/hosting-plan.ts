@@ -8,7 +8,7 @@ import {
   planDelivery,
 } from "./delivery-plan.ts";
 import type { HostedApp } from "./hosted-app.ts";
-import type { HostingStatus } from "./hosting.ts";
+import { type HostingStatus, lineMax } from "./hosting.ts";
 import { type HostingEffect, type HostingEvent, hostingLifecycle } from "./hosting-lifecycle.ts";
 
 /** A machine of an app, as its reconciler observes it. */
@@ -21,6 +21,8 @@ export interface ObservedNode {
   readonly isHealthy: boolean;
   /** True if it runs no release, as it was requested. */
   readonly isStopped: boolean;
+  /** Reason of its state, such as how its program ended; absent: none. */
+  readonly reason?: string;
   /** Undefined if it has not reported yet. */
   readonly report: NodeReport | undefined;
 }
@@ -113,8 +115,10 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
   const isFailed = hasFailed || result?.kind === "failed";
   const isHealthy = nodes.some((node) => node.isHealthy);
   const unhealthySince = isOff || isHealthy || hosting.servingId === null ? null : (hosting.unhealthySince ?? now);
+  const { unhealthyReason: _, ...before } = hosting;
+  const unhealthyReason = unhealthySince === null ? undefined : unhealthyReasonOf(nodes);
   const changed: HostingStatus = {
-    ...hosting,
+    ...before,
     nodeIds,
     // Clients are refused before the machines stop.
     readyIds: nodeIds.filter((id) => {
@@ -133,6 +137,7 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
       drainedIds,
     }),
     unhealthySince,
+    ...(unhealthyReason !== undefined && { unhealthyReason }),
     ...(result?.kind === "serves" && { servingId: deploymentId, failedId: null }),
     ...(result?.kind === "failed" && { failedId: deploymentId }),
   };
@@ -146,7 +151,7 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
   const event = eventOf(changed, { isReady, isHealthy, isOff, isStopped, isStarted, result, now });
   const row = event && next(hostingLifecycle, hosting.state, event);
   const state = row?.[2] ?? hosting.state;
-  const reason = result?.kind === "failed" ? result.reason : "No machine of the app is healthy.";
+  const reason = result?.kind === "failed" ? result.reason : noHealthyMachine(unhealthyReason);
   return {
     status: {
       ...changed,
@@ -161,6 +166,15 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
     event: row && event,
     effect: row?.[3] ?? "none",
   };
+}
+
+/** Reason of an app without a healthy machine, with the one that a machine gives. */
+export function noHealthyMachine(reason: string | undefined): string {
+  return reason === undefined ? "No machine of the app is healthy." : `No machine of the app is healthy. ${reason}`;
+}
+
+function unhealthyReasonOf(nodes: readonly ObservedNode[]): string | undefined {
+  return nodes.map(({ reason = "" }) => reason.slice(0, lineMax)).find((reason) => reason !== "");
 }
 
 /** True for a machine that has no requests: one that is lost, that never served, or that has stopped as delivered. */

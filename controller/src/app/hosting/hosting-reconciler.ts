@@ -86,8 +86,9 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     const found = await imageOfDeployment(object, deployment.object, deps, signal);
     const addresses = addressesOf(object);
     const obstacle = addresses.map((address) => deps.attached.obstacleOf(object, address)).find((each) => each !== "");
-    const image = { ...found, delay: found.delay === "" ? (obstacle ?? "") : found.delay };
     const nodes = object.status.hosting.nodeIds.map(observe);
+    const delays = [found.delay, obstacle ?? "", releaseDelay(nodes, deploymentId)];
+    const image = { ...found, delay: (delays.find((each) => each !== "") ?? "").slice(0, lineMax) };
     const { isPublished, readyIds, operationId, state } = object.status.hosting;
     const isAwaited = !isPublished && readyIds.length > 0 && (operationId !== null || state === "Deploying");
     const late = isAwaited ? notReached : notInTime;
@@ -301,6 +302,13 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     // Machines, reports and the registry change without the app.
     inputs: (id) => (isExternal(apps.get(id)?.object) ? (apps.get(id)?.modRevision ?? 0n) : clock.now()),
   };
+}
+
+/** Reason that a machine gives for the delay of a release, such as a failed pull; empty without one. */
+function releaseDelay(nodes: readonly ObservedNode[], deploymentId: string): string {
+  const releases = nodes.flatMap(({ report }) => report?.app?.releases ?? []);
+  const delayed = releases.filter(({ id, state }) => id === deploymentId && state !== "failed");
+  return delayed.map(({ reason }) => reason).find((reason) => reason !== "") ?? "";
 }
 
 function isExternal(app: AppObject | undefined): boolean {

@@ -49,6 +49,8 @@ export interface HostingStatus {
   readonly apiToken?: ApiToken;
   /** Time from which on no machine has been healthy, in milliseconds since 1970; null while one is. */
   readonly unhealthySince: number | null;
+  /** Reason that a machine gives for it, for users; absent: none. */
+  readonly unhealthyReason?: string;
 }
 
 /** A form before an app, by which its clients sign in. */

@@ -52,3 +52,10 @@ test.each([
 ])("an app is %s by its state and the machines that serve", (status, object) => {
   expect(appHealth(object).status).toBe(status);
 });
+
+test("an app without a healthy machine has the reason of the machine", () => {
+  const unhealthyReason = "The program was killed (out of memory) and is started again.";
+  expect(appHealth(app({ unhealthySince: 5, unhealthyReason })).reason).toBe(
+    `No machine of the app is healthy. ${unhealthyReason}`,
+  );
+});
