@@ -51,6 +51,13 @@ describe("follow", () => {
     expect(requests[0]?.url).toBe("/x?type=t&follow=true");
   });
 
+  test("yields an entry whose text has a line separator of Unicode, as JSON may", async () => {
+    const { transport } = await serveStreams([(response) => stream(response).write(`data: "a\u2028b\u2029c"\n\n`)]);
+    const entries = follow(transport, "/x", {});
+    expect((await entries.next()).value).toBe("a\u2028b\u2029c");
+    await entries.return();
+  });
+
   test("fails immediately if the server was never reachable", async () => {
     const transport = createTransport({ baseUrl: "http://127.0.0.1:1" });
     await expect(follow(transport, "/x", {}).next()).rejects.toBeInstanceOf(ConnectionFailed);

@@ -97,7 +97,7 @@ export async function* readServerEvents(
 function parse(block: string): ServerEvent {
   const fields = new Map<string, string>();
   for (const line of block.split("\n")) {
-    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
     const before = name === "data" ? fields.get(name) : undefined;
     fields.set(name, before === undefined ? value : `${before}\n${value}`);
   }
