@@ -25,6 +25,42 @@ export interface HaproxySettings {
   readonly socket: string;
 }
 
+/** Bytes of a request's headers, beyond which the response is 431; 400 if the buffer does not have space for them. */
+const requestHeadersMax = 24 << 10;
+/** Size of a buffer, which has the whole head of a request or a response. The front of a machine has the same. */
+const bufferBytes = 32 << 10;
+/** Bytes of a response's headers that fit a buffer, beside the space for added ones. */
+const responseHeadersMax = 30 << 10;
+/** The host of a request, as maps have it. A name may end with a dot. */
+const requestedHost = "req.hdr(host),host_only,lower,rtrim(.)";
+
+/**
+ * Names of headers by which proxies report clients and original requests. Programs trust them, and servers such as WSGI
+ * read a name with an underscore as the one with a hyphen.
+ */
+const proxyHeaders = [
+  "forwarded",
+  "x-forwarded",
+  "x-forwarded-.*",
+  "x-original-.*",
+  "x-rewrite-url",
+  "x-(real|client|cluster-client|remote|proxyuser|true-client)-ip",
+  "x-remote-addr",
+  "x-(url-)?scheme",
+  "x-host",
+  "x-http-host-override",
+  "x-envoy-.*",
+  "x-azure-.*ip",
+  "x-appengine-.*ip",
+  "x-nf-client-connection-ip",
+  "(true-)?client-ip",
+  "(cf-connecting|fastly-client|fly-client)-ip(v6)?",
+  "front-end-https",
+  // CGI programs read it as the variable HTTP_PROXY (httpoxy).
+  "proxy",
+];
+const proxyHeaderPattern = `^(${proxyHeaders.join("|").replaceAll("-", "[-_]")})$`;
+
 /** Address of a server that gets no requests; a command replaces it. */
 const noAddress = "127.0.0.1:9";
 
@@ -55,8 +91,8 @@ export function challengeLines(table: RouteTable): string {
 }
 
 /**
- * The configuration of HAProxy with the addresses of the table, so that a start needs no commands. A client's own
- * headers about forwarding are replaced: an app may trust them.
+ * The configuration of HAProxy with the addresses of the table, so that a start needs no commands. Headers of
+ * clients about forwarding are removed, so that an app may trust those of the ingress.
  */
 export function haproxyConfig({ backends }: RouteTable, settings: HaproxySettings): string {
   const { listen, connections, certificateFile, certificateListFile, hostsFile, socket } = settings;
@@ -64,7 +100,7 @@ export function haproxyConfig({ backends }: RouteTable, settings: HaproxySetting
   const certificates = `ssl crt ${certificateFile} crt-list ${certificateListFile} alpn h2,http/1.1`;
   // An address that belongs to an app is in the map too: requests at it reach the app with any host.
   const app = `  http-request set-var(txn.app) dst,map_str(${hostsFile})
-  http-request set-var(txn.app) req.hdr(host),host_only,lower,map_str(${hostsFile}) unless { var(txn.app) -m found }
+  http-request set-var(txn.app) ${requestedHost},map_str(${hostsFile}) unless { var(txn.app) -m found }
   http-request return status 421 content-type text/plain string "No app has this host.\\n" unless { var(txn.app) -m found }
 `;
   return `# Written by the ingress: changes made here are lost.
@@ -72,6 +108,7 @@ global
   stats socket ${socket} mode 600 level admin
   maxconn ${connections}
   hard-stop-after 10m
+  tune.bufsize ${bufferBytes}
   ssl-default-bind-options ssl-min-ver TLSv1.2
   log stdout format raw local0 warning
 defaults
@@ -91,13 +128,17 @@ defaults
   # Connections that were upgraded, such as WebSockets.
   timeout tunnel 24h
   default-server check inter 1s fall 2 rise 1
+  http-error status 502 content-type text/plain string "The app ended the connection, or its response is invalid or has more than ${responseHeadersMax} bytes of headers.\\n"
 frontend https
 ${bindLines(listen, certificates)}${app}  http-request return status 503 if { path ${ingressProbePath} } { str(app),concat(,txn.app),nbsrv eq 0 }
   http-request return status 204 if { path ${ingressProbePath} }
-  http-request del-header Forwarded
+  http-request return status 431 content-type text/plain string "The request has more than ${requestHeadersMax} bytes of headers.\\n" if { req.hdrs,length gt ${requestHeadersMax} }
+  http-request del-header '${proxyHeaderPattern}' -m reg
   http-request set-header X-Forwarded-For %[src]
   http-request set-header X-Forwarded-Proto https
   http-request set-header X-Forwarded-Host %[req.hdr(host)]
+  http-request set-header X-Forwarded-Port %[dst_port]
+  http-request set-header X-Real-IP %[src]
   http-request set-var(txn.login) var(txn.app),map_str(${loginsFile})
   http-request set-var(txn.login_key) var(txn.login),field(2,.) if { var(txn.login) -m found }
   http-request set-var(txn.now) date if { var(txn.login) -m found }
@@ -140,7 +181,7 @@ function redirectLines(settings: HaproxySettings, app: string): string {
   if (redirectListen.length === 0) return "";
   const response = `path,map_str(${challengesFile})`;
   const isChallenge = `{ path_beg ${acmeChallengePath} }`;
-  const isOther = `${isChallenge} !{ req.hdr(host),host_only,lower,map_str(${hostsFile}) -m found }`;
+  const isOther = `${isChallenge} !{ ${requestedHost},map_str(${hostsFile}) -m found }`;
   const [port = 443] = listen.map((each) => endpointOf(each).port);
   const host = `%[req.hdr(host),host_only]${port === 443 ? "" : `:${port}`}`;
   // "allow" ends the rules, and only then is the backend of the frontend used. Its server listens only while it has an

@@ -58,6 +58,8 @@ interface SentRequest {
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Bytes of the response's headers that the client accepts. */
+  readonly maxHeaderSize?: number;
 }
 
 describe.skipIf(skipped !== undefined)("the ingress", () => {
@@ -127,7 +129,7 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   });
 
   async function node(name: string): Promise<string> {
-    const server = createServer((call, response) => {
+    const server = createServer({ maxHeaderSize: 64 << 10 }, (call, response) => {
       headers.push(call.headers);
       response.end(name);
     }).listen(0, "127.0.0.1");
@@ -161,10 +163,13 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   }
 
   /** A request, and the headers of its response besides the body. */
-  async function send(host: string, { method = "GET", path = "/", headers: more = {}, body = "" }: SentRequest = {}) {
+  async function send(
+    host: string,
+    { method = "GET", path = "/", headers: more = {}, body = "", maxHeaderSize }: SentRequest = {},
+  ) {
     const all = { accept: "text/html", "content-length": String(body.length), ...more, host };
     const target = { host: "127.0.0.1", port, servername: "localhost", ca: certificate.certificate, agent: false };
-    const call = request({ ...target, method, path, headers: all });
+    const call = request({ ...target, method, path, headers: all, ...(maxHeaderSize && { maxHeaderSize }) });
     call.end(body);
     const [response] = (await once(call, "response")) as [IncomingMessage];
     let text = "";
@@ -226,6 +231,68 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
     client.close();
     return status;
   }
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  const forged = [
+    "Forwarded", "X-Forwarded", "X-Forwarded-Server", "X-Forwarded-Prefix", "X-Forwarded-Scheme", "X-Forwarded-Ssl",
+    "X-Forwarded-By", "X-Original-URL", "X-Original-Host", "X-Original-Forwarded-For", "X-Rewrite-URL", "X-Client-IP",
+    "X-Cluster-Client-IP", "X-Remote-IP", "X-Remote-Addr", "True-Client-IP", "Client-IP", "CF-Connecting-IP",
+    "CF-Connecting-IPv6", "Fastly-Client-IP", "Fly-Client-IP", "X-Scheme", "X-URL-Scheme", "X-Host", "Front-End-Https",
+    "X-Envoy-External-Address", "X-Azure-ClientIP", "X-Appengine-User-IP", "X-ProxyUser-Ip", "X-HTTP-Host-Override",
+    "Proxy", "X_Forwarded_For", "X_Forwarded-Proto", "X_Real_IP", "True_Client_IP", "X_Original_URL",
+  ];
+
+  test("headers by which proxies report clients come from the ingress alone, in each spelling", async () => {
+    const sent = Object.fromEntries(forged.map((name) => [name, "192.0.2.9"]));
+    const others = { "x-forwarder": "kept", "x-real": "kept", "proxy-authorization": "kept", "x-request-id": "kept" };
+    const ours = { "x-forwarded-port": "99", "x-real-ip": "192.0.2.9", "X-Forwarded-Proto": "http" };
+    expect(await get("shop.test", { ...sent, ...ours, ...others })).toMatchObject({ status: 200 });
+    const { host, connection: _, ...received } = headers.at(-1) ?? {};
+    expect(received).toEqual({
+      "x-forwarded-for": "127.0.0.1",
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": host,
+      "x-forwarded-port": String(port),
+      "x-real-ip": "127.0.0.1",
+      ...others,
+    });
+  });
+
+  test("a host that ends with a dot is the host without it", async () => {
+    expect(await get("shop.test.")).toMatchObject({ status: 200, body: "shop-1" });
+    expect(await get(`SHOP.test.:${port}`)).toMatchObject({ status: 200, body: "shop-1" });
+    expect(await get("other.test.")).toMatchObject({ status: 421 });
+    expect(await responseAt("shop.test.", "/a")).toMatchObject({ status: 308 });
+  });
+
+  test("headers of 23 KiB reach the program, and more are 431 with the limit", async () => {
+    const sized = (bytes: number) => send("shop.test", { headers: { "x-large": "x".repeat(bytes) } });
+    expect(await sized(23 << 10)).toMatchObject({ status: 200, body: "shop-1" });
+    expect(headers.at(-1)?.["x-large"]).toHaveLength(23 << 10);
+    const body = "The request has more than 24576 bytes of headers.\n";
+    expect(await sized(25 << 10)).toMatchObject({ status: 431, body });
+    // HAProxy does not parse a head that is larger than its buffer.
+    expect(await sized(60 << 10)).toMatchObject({ status: 400 });
+  });
+
+  test("response headers of 29 KiB reach the client, and more are 502 with the limit", async () => {
+    const large = createServer((call, response) => {
+      response.setHeader("x-large", "x".repeat(Number(call.url?.slice(1)))).end("large");
+    }).listen(0, "127.0.0.1");
+    servers.push(large);
+    await once(large, "listening");
+    serve({ appId: "large", hosts: ["large.test"], nodes: [`127.0.0.1:${(large.address() as AddressInfo).port}`] });
+    await waitUntil("it is served", async () => (await send("large.test", { path: "/1" })).status === 200);
+    const sized = (bytes: number) => send("large.test", { path: `/${bytes}`, maxHeaderSize: 64 << 10 });
+    expect(await sized(29 << 10)).toMatchObject({ status: 200 });
+    expect(await sized(40 << 10)).toMatchObject({
+      status: 502,
+      body: "The app ended the connection, or its response is invalid or has more than 30720 bytes of headers.\n",
+    });
+    routes.delete("large");
+    ingress.changed();
+    await answers("large.test", { status: 421 });
+  });
 
   test("a host without an app gets 421, and the probe a response of the ingress itself", async () => {
     expect(await get("other.test")).toEqual({ status: 421, body: "No app has this host.\n" });

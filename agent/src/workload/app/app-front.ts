@@ -38,6 +38,8 @@ const backends = ["app", "grpc"] as const;
 /** Time without data after which a stream of gRPC or of server-sent events ends. */
 const streamTimeout = "1h";
 const disabled = " disabled";
+/** Size of a buffer, which has the whole head of a request or a response: as the ingress has it. */
+const bufferBytes = 32 << 10;
 
 export function slotAddress(address: string, slot: SlotName): { readonly address: string; readonly port: number } {
   return { address, port: slotPorts[slot] };
@@ -121,6 +123,7 @@ global
   stats socket ${commandSocket} mode 660 level admin
   maxconn ${connectionLimit}
   nbthread ${Math.min(Math.max(Math.floor(vcpu / 2), 1), 4)}
+  tune.bufsize ${bufferBytes}
   log stdout format raw local0 notice
 defaults
   mode http
@@ -147,9 +150,9 @@ ${servers("")}backend grpc
 ${servers(" proto h2")}`;
 }
 
-/** A configuration without what commands change. */
+/** A configuration without what commands change, and without limits, which apply from the next start. */
 function structureOf(config: string): string {
-  return config.replaceAll(disabled, "");
+  return config.replaceAll(disabled, "").replaceAll(/^ {2}tune\..*\n/gm, "");
 }
 
 /** Current sessions of a slot in the output of `show stat`, which is CSV with a head. */
