@@ -1,3 +1,4 @@
+import { domainToASCII } from "node:url";
 import { NotFound } from "@holdfast/sdk/errors.ts";
 import type { AppDomain, FilesAccess, HostedAppAuth } from "@holdfast/sdk/responses.ts";
 import { Option } from "commander";
@@ -137,7 +138,8 @@ function addDomains(domains: CliCommand): void {
     .example("apps domains add shop login.shop.example")
     .does(async (context, app: string, name: string) => {
       const { id } = await appOf(context, app);
-      context.output.show(await context.client.apps.addDomain(id, { name }), domainColumns);
+      const added = await context.client.apps.addDomain(id, { name: asciiDomain(name) });
+      context.output.show(added, domainColumns);
     });
 
   domains
@@ -163,5 +165,12 @@ function addDomains(domains: CliCommand): void {
 }
 
 function domainId(domains: readonly AppDomain[], nameOrId: string): string {
-  return domains.find(({ id, name }) => id === nameOrId || name === nameOrId)?.id ?? nameOrId;
+  const ascii = asciiDomain(nameOrId);
+  return domains.find(({ id, name }) => id === nameOrId || name === ascii)?.id ?? nameOrId;
+}
+
+/** A domain as DNS has it: www.xn--bcher-kva.example for www.bücher.example. The API refuses other texts. */
+function asciiDomain(text: string): string {
+  const domain = text.toLowerCase().replace(/\.$/, "");
+  return domainToASCII(domain) || domain;
 }

@@ -6,7 +6,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { type AppObject, type DomainSpec, domainsMax, hasVerified, newDomain } from "./app.ts";
 import type { AppAccess, ChangeApp } from "./app-access.ts";
 import { type CertificateOfDomain, domainMessage } from "./app-message.ts";
-import { domainNameOf, type LookUpTxt, recordOf } from "./domain-record.ts";
+import { domainFault, domainNameOf, type LookUpTxt, recordOf } from "./domain-record.ts";
 
 type DomainHandlers = Pick<Handlers<typeof AppService>, "createAppDomain" | "verifyAppDomain" | "deleteAppDomain">;
 
@@ -61,7 +61,7 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
         throw invalid({
           field: "name",
           code: "invalid_value",
-          detail: "must be a domain of yours, such as login.shop.example",
+          detail: domainFault(requestedName, deps.domain),
         });
       const domain = newDomain(deps.newId(), name, clock.now());
       const response = domainMessage(appId, domain);

@@ -1,4 +1,5 @@
 import { Resolver } from "node:dns/promises";
+import { domainToASCII } from "node:url";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { DomainSpec } from "./app.ts";
 
@@ -12,6 +13,13 @@ export function domainNameOf(text: string, platformDomain: string): string | und
   const normalized = text.toLowerCase().replace(/\.$/, "");
   const isOwn = normalized === platformDomain || normalized.endsWith(`.${platformDomain}`);
   return name.test(normalized) && !isOwn ? normalized : undefined;
+}
+
+/** Detail of the fault of a text that domainNameOf refuses. A name of other alphabets has its form in ASCII. */
+export function domainFault(text: string, platformDomain: string): string {
+  const ascii = domainToASCII(text);
+  const isOtherAlphabet = ascii !== text.toLowerCase() && domainNameOf(ascii, platformDomain) !== undefined;
+  return isOtherAlphabet ? `must be in ASCII: ${ascii}` : "must be a domain of yours, such as login.shop.example";
 }
 
 /** The DNS record that proves ownership of the domain. */

@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { type AppObject, type DomainSpec, domainsMax, newDomain } from "../app/app.ts";
-import { domainNameOf } from "../app/domain-record.ts";
+import { domainFault, domainNameOf } from "../app/domain-record.ts";
 
 export interface BundleDomainDeps {
   /** True if the domain is the host of the app's issuer, which keeps it. */
@@ -15,7 +15,7 @@ export interface BundleDomainDeps {
 export function domainFaults({ domain }: ResourceSpec, platformDomain: string): readonly FieldFault[] {
   // The schema refuses other types.
   if (typeof domain !== "string" || domainNameOf(domain, platformDomain) !== undefined) return [];
-  const detail = "must be a domain of yours, such as shop.example";
+  const detail = domainFault(domain, platformDomain);
   return [{ field: "domain", pointer: "/domain", code: "invalid_value", detail }];
 }
 
