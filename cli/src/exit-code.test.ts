@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import type { Operation } from "@holdfast/sdk/responses.ts";
+import { OperationFailed } from "@holdfast/sdk/wait.ts";
+import { partial } from "@holdfast/testing/partial.ts";
 import { errorOf, type Problem } from "@holdfast/sdk/errors.ts";
 import { exitCodeOf, messageOf, WorkFailed } from "./exit-code.ts";
 
@@ -40,4 +43,9 @@ test.each([
 
 test("a sign-in that failed exits with 7", () => {
   expect(exitCodeOf(new WorkFailed("the sign-in of shop has failed"))).toBe(7);
+});
+
+test("an operation that failed, such as a deployment of an app, exits with 7", () => {
+  const operation = partial<Operation>({ type: "deploy", status: "failed", error: null });
+  expect(exitCodeOf(new OperationFailed(operation))).toBe(7);
 });

@@ -3,7 +3,7 @@ import { ApiError, Conflict, Forbidden, NotFound, Unauthenticated, ValidationFai
 import { SettingsError } from "@holdfast/sdk/node/profiles.ts";
 import { DeploymentFailed } from "@holdfast/sdk/projects.ts";
 import { MigrationFailed, StackFailed } from "@holdfast/sdk/stacks.ts";
-import { ServiceFailed, WaitTimedOut } from "@holdfast/sdk/wait.ts";
+import { OperationFailed, ServiceFailed, WaitTimedOut } from "@holdfast/sdk/wait.ts";
 
 /** The command line is wrong. */
 export class UsageError extends Error {
@@ -52,12 +52,12 @@ export const exitCodes: Readonly<Record<number, string>> = {
   4: "not found",
   5: "not possible now: name taken, another operation in progress, or quota exceeded",
   6: "the wait timed out",
-  7: "the service has the status Error; the deployment, stack, migration, sign-in or test failed",
+  7: "the service has the status Error; the operation, deployment, stack, migration, sign-in or test failed",
   130: "interrupted",
 };
 
 /** Failures of an awaited change or a requested test. */
-const failures = [WorkFailed, ServiceFailed, DeploymentFailed, StackFailed, MigrationFailed];
+const failures = [WorkFailed, OperationFailed, ServiceFailed, DeploymentFailed, StackFailed, MigrationFailed];
 
 /** The exit code of an error; the exit code of a started program is passed on. */
 export function exitCodeOf(error: unknown): number {
@@ -93,6 +93,10 @@ const commandHelp: ReadonlyMap<string, string> = new Map(
     organization_required: "name one of your organizations by --organization; holdfast orgs list has their ids",
     deletion_protected:
       "holdfast services update SERVICE --no-deletion-protection allows it, or holdfast files update for a files service",
+    attachment_in_use:
+      "holdfast apps detach APP SERVICE ends an attachment; a database that has an app's end users also needs" +
+      " holdfast auth disable APP before",
+    app_not_hosted: "create an app with an image: holdfast apps create NAME --image IMAGE",
     password_not_known: "holdfast users password SERVICE USER --reset sets a new password",
     smtp_required:
       "name a mail server by --smtp HOST:PORT and --from ADDRESS; --smtp-ca FILE trusts a private authority",

@@ -31,7 +31,7 @@ const requestHeadersMax = 24 << 10;
 const bufferBytes = 32 << 10;
 /** Bytes of a response's headers that fit a buffer, beside the space for added ones. */
 const responseHeadersMax = 30 << 10;
-/** The host of a request, as maps have it. A name may end with a dot. */
+/** The host of a request, which is a key of the map of hosts. A name may end with a dot. */
 const requestedHost = "req.hdr(host),host_only,lower,rtrim(.)";
 
 /**

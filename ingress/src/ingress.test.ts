@@ -245,8 +245,8 @@ describe.skipIf(skipped !== undefined)("the ingress", () => {
   test("headers by which proxies report clients come from the ingress alone, in each spelling", async () => {
     const sent = Object.fromEntries(forged.map((name) => [name, "192.0.2.9"]));
     const others = { "x-forwarder": "kept", "x-real": "kept", "proxy-authorization": "kept", "x-request-id": "kept" };
-    const ours = { "x-forwarded-port": "99", "x-real-ip": "192.0.2.9", "X-Forwarded-Proto": "http" };
-    expect(await get("shop.test", { ...sent, ...ours, ...others })).toMatchObject({ status: 200 });
+    const replaced = { "x-forwarded-port": "99", "x-real-ip": "192.0.2.9", "X-Forwarded-Proto": "http" };
+    expect(await get("shop.test", { ...sent, ...replaced, ...others })).toMatchObject({ status: 200 });
     const { host, connection: _, ...received } = headers.at(-1) ?? {};
     expect(received).toEqual({
       "x-forwarded-for": "127.0.0.1",

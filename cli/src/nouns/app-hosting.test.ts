@@ -24,7 +24,7 @@ const app = (change: Partial<HostedApp> = {}, operation: App["operation"] = null
     id: "019a",
     status: "Running",
     home_url: null,
-    attachments: [],
+    attachments: [partial({ kind: "postgresql" }), partial({ kind: "files" })],
     operation,
     hosted: { ...hosted, ...change },
   });
@@ -44,15 +44,15 @@ async function textOf(app: App, format: Format = "table"): Promise<string> {
 }
 
 test("an app has the release that serves, and the newest deployment that failed with its reason and lines", async () => {
-  expect(await textOf(failed)).toBe(`name         vol
-id           019a
-status       Running
-serves       vol:1 (deployment 1)
-newest       nouser:1 (deployment 2): failed
-reason       The image has no user carl.
-url          https://vol.test
-home_url     -
-attachments  -
+  expect(await textOf(failed)).toBe(`name      vol
+id        019a
+status    Running
+serves    vol:1 (deployment 1)
+newest    nouser:1 (deployment 2): failed
+reason    The image has no user carl.
+url       https://vol.test
+home_url  -
+attached  postgresql, files
 
 The last lines of the failed release:
   starting
@@ -76,7 +76,7 @@ Running  -                     vol:1 (deployment 1): in progress  -
 });
 
 test("an app that runs outside of the platform has no release", async () => {
-  expect(await textOf(partial<App>({ name: "vol", hosted: null, home_url: "https://vol.example" }))).toContain(
-    "serves       -\nnewest       -\nreason       -\n",
-  );
+  expect(
+    await textOf(partial<App>({ name: "vol", hosted: null, attachments: [], home_url: "https://vol.example" })),
+  ).toContain("serves    -\nnewest    -\nreason    -\n");
 });

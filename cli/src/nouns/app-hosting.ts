@@ -1,5 +1,6 @@
 import type { NewApp } from "@holdfast/sdk/requests.ts";
-import type { App, HostedApp, HostedAppAuth } from "@holdfast/sdk/responses.ts";
+import type { App, HostedApp, HostedAppAuth, Operation } from "@holdfast/sdk/responses.ts";
+import { OperationFailed } from "@holdfast/sdk/wait.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -31,7 +32,7 @@ interface CreateFlags extends ReleaseFlags, WaitFlags {
 /** Lifetime of the credentials for the registry, in seconds. */
 const registryLoginS = 3_600;
 
-export const appColumns = ["name", "id", "status", "serves", "newest", "reason", "url", "home_url", "attachments"];
+export const appColumns = ["name", "id", "status", "serves", "newest", "reason", "url", "home_url", "attached"];
 
 const auths: readonly HostedAppAuth[] = ["none", "login_form"];
 
@@ -45,10 +46,12 @@ export function authOption(): Option {
  */
 export function appView(app: App): object {
   const { hosted, operation } = app;
-  if (hosted === null) return app;
+  const attached = app.attachments.map(({ kind }) => kind);
+  if (hosted === null) return { ...app, attached };
   const { url, image_ref, reason, serving_image_ref: image, serving_deployment_number: number } = hosted;
   return {
     ...app,
+    attached,
     url,
     image_ref,
     reason,
@@ -73,6 +76,10 @@ function deploymentText(imageRef: string, number: number): string {
 /** Shows an app, with the last lines of a release that failed. */
 export function showApp({ output }: Pick<Context, "output">, app: App): void {
   output.show(appView(app), appColumns);
+  showLastLines({ output }, app);
+}
+
+function showLastLines({ output }: Pick<Context, "output">, app: App): void {
   const lines = app.hosted?.last_lines ?? [];
   if (lines.length === 0) return;
   output.info(`\nThe last lines of ${app.hosted?.serves_newest === true ? "the program" : "the failed release"}:`);
@@ -112,15 +119,37 @@ async function releaseOf({ terminal }: Context, flags: ReleaseFlags): Promise<Re
   });
 }
 
+/** Waits for the operation of an app. If it fails, the last lines of the release are printed before the error. */
+export async function waitForDeployment(
+  context: Context,
+  operation: Operation,
+  appId: string,
+  title: string,
+  timeoutSeconds: number,
+): Promise<void> {
+  try {
+    await waitForOperation(context, operation, title, timeoutSeconds);
+  } catch (error) {
+    if (error instanceof OperationFailed)
+      await context.client.apps.get(appId).then(
+        (app) => showLastLines(context, app),
+        () => undefined,
+      );
+    throw error;
+  }
+}
+
 /** Shows the app after a change, at the end of its operation with --wait. */
 async function showChanged(context: Context, app: App, title: string, flags: WaitFlags): Promise<void> {
   const { client, output, program } = context;
   if (flags.wait === true && app.operation !== null) {
-    await waitForOperation(context, app.operation, title, flags.timeout);
+    await waitForDeployment(context, app.operation, app.id, title, flags.timeout);
     showApp(context, await client.apps.get(app.id));
     return;
   }
   showApp(context, app);
+  if (app.hosted === null)
+    output.info(`\n${title} runs outside of the platform, which hosts nothing: an app with --image runs here.`);
   if (app.operation !== null) output.info(`To wait for it: ${program} operations wait ${app.operation.id}`);
 }
 
@@ -197,6 +226,12 @@ export function addAppHosting(apps: CliCommand): void {
       const { host, repository } = await client.apps.registry();
       const { token } = await client.tokens.create({ scopes: ["apps:write"], ttl_seconds: registryLoginS });
       output.show({ registry: host, repository: `${host}/${repository}`, username: "token", password: token });
+      output.info(`
+To push an image, after docker build -t shop:1 .
+  docker login ${host} --username token --password-stdin
+  docker tag shop:1 ${host}/${repository}/shop:1
+  docker push ${host}/${repository}/shop:1
+Docker trusts the registry by its certificate authority in /etc/docker/certs.d/${host}/ca.crt.`);
     });
 
   addFloatingIp(apps.command("floating-ip").description("address that belongs to a hosted app alone"));
@@ -237,9 +272,10 @@ function addFloatingIp(floatingIp: CliCommand): void {
     .description("release the address of a hosted app, which another app may get")
     .example("apps floating-ip release shop")
     .does(async (context, app: string) => {
-      const { id, name } = await appOf(context, app);
+      const { id, name, hosted } = await appOf(context, app);
       await context.client.apps.releaseFloatingIp(id);
-      context.output.info(`${name} has no floating IP`);
+      const address = hosted?.floating_ip;
+      context.output.info(address ? `${name} has released ${address}` : `${name} had no floating IP`);
     });
 }
 

@@ -1,12 +1,13 @@
 import { domainToASCII } from "node:url";
 import { NotFound } from "@holdfast/sdk/errors.ts";
-import type { AppDomain, FilesAccess, HostedAppAuth } from "@holdfast/sdk/responses.ts";
+import type { App, AppDomain, Attachment, FilesAccess, HostedAppAuth } from "@holdfast/sdk/responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { omitUndefined, take } from "../flag-values.ts";
-import { appOf, monitoredOf, notFound } from "../lookup.ts";
-import { addAppHosting, appColumns, appView, authOption, showApp } from "./app-hosting.ts";
+import { UsageError } from "../exit-code.ts";
+import { appOf, isId, monitoredOf, notFound } from "../lookup.ts";
+import { addAppHosting, appColumns, appView, authOption, showApp, waitForDeployment } from "./app-hosting.ts";
 import { addAppViews } from "./app-views.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
@@ -36,7 +37,11 @@ export function addApps(apps: CliCommand): void {
     .command("get <app>")
     .description("show an app")
     .example("apps get shop")
-    .does(async (context, app: string) => showApp(context, await appOf(context, app)));
+    .does(async (context, nameOrId: string) => {
+      const app = await appOf(context, nameOrId);
+      showApp(context, app);
+      await showAttachments(context, app);
+    });
 
   apps
     .command("update <app>")
@@ -80,7 +85,8 @@ export function addApps(apps: CliCommand): void {
       const { id: service_id } = await attachableOf(context, service);
       const attachment = { service_id, ...omitUndefined({ database_name: database, access, prefix }) };
       const { variables, operation, ...attached } = await context.client.apps.attach(id, attachment);
-      if (operation !== null && flags.wait === true) await waitForOperation(context, operation, name, flags.timeout);
+      if (operation !== null && flags.wait === true)
+        await waitForDeployment(context, operation, id, name, flags.timeout);
       const environment = Object.fromEntries(variables.map(({ name, value }) => [name, value]));
       context.output.show({ ...attached, ...environment });
       if (variables.length > 0)
@@ -89,17 +95,59 @@ export function addApps(apps: CliCommand): void {
         );
     });
 
-  apps
+  const detach = apps
     .command("detach <app> <attachment>")
-    .description("detach a database or a files service, whose key ends, by the id of the attachment")
-    .example("apps detach shop 019a...")
-    .does(async (context, app: string, attachment: string) => {
-      const { id } = await appOf(context, app);
-      await context.client.apps.detach(id, attachment);
-      context.output.info(`${attachment} is detached`);
+    .description("detach a database, a files service, whose key ends, or an app: by its name, its prefix or an id");
+  withWait(detach)
+    .example("apps detach shop orders --wait")
+    .does(async (context, nameOrId: string, attached: string, flags: WaitFlags) => {
+      const app = await appOf(context, nameOrId);
+      const attachmentId = await attachmentIdOf(context, app, attached);
+      await context.client.apps.detach(app.id, attachmentId);
+      const { operation } = await context.client.apps.get(app.id);
+      if (operation !== null && flags.wait === true)
+        await waitForDeployment(context, operation, app.id, app.name, flags.timeout);
+      context.output.info(`${attached} is detached`);
+      if (operation !== null && flags.wait !== true)
+        context.output.info(
+          `To wait until the app runs without it: ${context.program} operations wait ${operation.id}`,
+        );
     });
 
   addDomains(apps.command("domains").description("domains at which clients reach the app, or its issuer"));
+}
+
+/** The id of an app's attachment by its prefix, or by the name or the id of what is attached. */
+async function attachmentIdOf(context: Context, { attachments }: App, text: string): Promise<string> {
+  const direct = attachments.find(({ id, prefix }) => id === text || prefix === text);
+  if (direct !== undefined) return direct.id;
+  const { id: serviceId } = attachments.some(({ service_id: id }) => id === text)
+    ? { id: text }
+    : await attachableOf(context, text).catch((error: unknown) => {
+        // The API has the error of an id that is not an attachment.
+        if (error instanceof NotFound && isId(text)) return { id: "" };
+        throw error;
+      });
+  const [found, another] = attachments.filter(({ service_id: id }) => id === serviceId);
+  if (found !== undefined && another !== undefined)
+    throw new UsageError(`several databases of ${text} are attached: name one by its id, which apps get prints`);
+  return found?.id ?? text;
+}
+
+/** Prints the attachments of an app as a table; other formats have them in the app. */
+async function showAttachments({ client, output }: Context, { attachments }: App): Promise<void> {
+  if (output.format !== "table" || attachments.length === 0) return;
+  const nameOf = async ({ kind, service_id: id }: Attachment): Promise<string> => {
+    const attached: Promise<{ readonly name: string }> =
+      kind === "app" ? client.apps.get(id) : kind === "files" ? client.files.get(id) : client.services.get(id);
+    return attached.then(
+      ({ name }) => name,
+      () => id,
+    );
+  };
+  const rows = await Promise.all(attachments.map(async (each) => ({ ...each, attached: await nameOf(each) })));
+  output.info("");
+  output.list(rows, ["attached", "kind", "database_name", "prefix", "username", "status", "id"]);
 }
 
 /** A service or a hosted app, by name or id. Throws NotFound. */
@@ -169,7 +217,7 @@ function domainId(domains: readonly AppDomain[], nameOrId: string): string {
   return domains.find(({ id, name }) => id === nameOrId || name === ascii)?.id ?? nameOrId;
 }
 
-/** A domain as DNS has it: www.xn--bcher-kva.example for www.bücher.example. The API refuses other texts. */
+/** The form of a domain in ASCII: www.xn--bcher-kva.example for www.bücher.example. The API takes this form alone. */
 function asciiDomain(text: string): string {
   const domain = text.toLowerCase().replace(/\.$/, "");
   return domainToASCII(domain) || domain;

@@ -15,6 +15,6 @@ export const bundlesErrors = {
   KIND_NOT_AVAILABLE:       { grpc: "FAILED_PRECONDITION", status: 422, title: "The resource kind is not available",        help: "The problem names the kind, which this installation does not support yet." },
   TEMPLATE_UNAVAILABLE:     { grpc: "FAILED_PRECONDITION", status: 422, title: "The template is not available",         help: "The detail names what this installation lacks." },
   UPGRADE_BLOCKED:          { grpc: "FAILED_PRECONDITION", status: 422, title: "The upgrade is blocked",                help: "blocked_reasons lists what cannot be changed in place. Nothing was changed." },
-  NO_FLOATING_IP:           { grpc: "RESOURCE_EXHAUSTED",  status: 409, title: "No floating IP is free",                help: "Release the one of another app, or ask an operator for more addresses (HOLDFAST_FLOATING_IPS)." },
+  NO_FLOATING_IP:           { grpc: "RESOURCE_EXHAUSTED",  status: 409, title: "No floating IP is free",                help: "An operator sets the addresses in HOLDFAST_FLOATING_IPS. If other apps have all of them, release one." },
   PORT_80_RESERVED:         { grpc: "FAILED_PRECONDITION", status: 422, title: "Port 80 is reserved",                   help: "An app that others attach must listen on another port: port 80 of the app's name serves its public HTTPS." },
 } as const satisfies Record<string, ErrorEntry>;
