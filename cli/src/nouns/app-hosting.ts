@@ -1,9 +1,10 @@
-import type { NewApp } from "@holdfast/sdk/requests.ts";
+import type { AppChange, NewApp } from "@holdfast/sdk/requests.ts";
 import type { App, HostedApp, HostedAppAuth, Operation } from "@holdfast/sdk/responses.ts";
 import { OperationFailed } from "@holdfast/sdk/wait.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
+import { UsageError } from "../exit-code.ts";
 import { collect, collectPairs, integer, omitUndefined, seconds } from "../flag-values.ts";
 import { appOf } from "../lookup.ts";
 import { waitForOperation } from "./operation-wait.ts";
@@ -91,10 +92,21 @@ function releaseFlags(command: CliCommand): CliCommand {
     .option("--port <port>", "port on which the program listens; 8080 by default", integer)
     .option("--command <word>", "program, then each argument, in place of the image's (repeatable)", collect)
     .option("--env <name=value>", "variable (repeatable); replaces all", collectPairs)
-    .option("--secret-env <name>", "name of a secret variable, whose value is requested (repeatable)", collect)
+    .option("--secret-env <name>", "secret variable, whose value is requested (repeatable); others remain", collect)
     .option("--health-path <path>", "path that responds once a release is ready")
     .option("--start-timeout <duration>", "time in which a release becomes ready; 60s by default", seconds)
     .option("--drain <duration>", "time for requests in progress after a deployment; 30s by default", seconds);
+}
+
+/** Values of secret variables, which the user types. */
+async function secretsOf({ terminal }: Pick<Context, "terminal">, names: readonly string[]) {
+  const secrets: Record<string, string> = {};
+  for (const name of names) {
+    const value = await terminal.askSecret(`Value of ${name}`);
+    if (value === "") throw new UsageError(`${name} has no value; nothing was changed`);
+    secrets[name] = value;
+  }
+  return secrets;
 }
 
 /** The fields of a request that are a deployment. */
@@ -103,16 +115,14 @@ type Release = Pick<
   "image_ref" | "port" | "command" | "env" | "secret_env" | "start_timeout_seconds" | "drain_seconds"
 > & { health_check_path?: string };
 
-async function releaseOf({ terminal }: Context, flags: ReleaseFlags): Promise<Release> {
+async function releaseOf(context: Context, flags: ReleaseFlags): Promise<Release> {
   const { image, port, command, env, secretEnv, healthPath, startTimeout, drain } = flags;
-  const secrets: Record<string, string> = {};
-  for (const name of secretEnv ?? []) secrets[name] = await terminal.askSecret(`Value of ${name}`);
   return omitUndefined({
     image_ref: image,
     port,
     command,
     env,
-    secret_env: secretEnv && secrets,
+    secret_env: secretEnv && (await secretsOf(context, secretEnv)),
     health_check_path: healthPath,
     start_timeout_seconds: startTimeout,
     drain_seconds: drain,
@@ -193,8 +203,12 @@ export function addAppHosting(apps: CliCommand): void {
     .example("apps deploy shop --drain 60s --start-timeout 2m --wait")
     .does(async (context, nameOrId: string, flags: ReleaseFlags & WaitFlags) => {
       const { id, name } = await appOf(context, nameOrId);
-      await showChanged(context, await context.client.apps.update(id, await releaseOf(context, flags)), name, flags);
+      const { secret_env: set_secret_env, ...release } = await releaseOf(context, flags);
+      // Other secret variables remain: nothing returns their values.
+      const change = { ...release, ...omitUndefined({ set_secret_env }) };
+      await showChanged(context, await context.client.apps.update(id, change), name, flags);
     });
+  addVariables(apps);
 
   apps
     .command("deployments <app>")
@@ -254,6 +268,64 @@ Docker trusts the registry by its certificate authority in /etc/docker/certs.d/$
       const { nodes } = await context.client.apps.nodes(id);
       context.output.list(nodes, ["id", "status", "zone", "deployment_id", "agent_build", "floating_ip"]);
     });
+}
+
+/** Commands that change some variables of an app. Each change is a deployment. */
+function addVariables(apps: CliCommand): void {
+  const env = apps.command("env").description("variables of a hosted app");
+  env
+    .command("list <app>")
+    .description("list the variables of a hosted app, and the names of its secret ones")
+    .example("apps env list shop")
+    .does(async (context, nameOrId: string) => {
+      const { hosted } = await appOf(context, nameOrId);
+      const variables = Object.entries(hosted?.env ?? {}).map(([name, value]) => ({ name, value, secret: false }));
+      const secrets = (hosted?.secret_env_names ?? []).map((name) => ({ name, value: null, secret: true }));
+      context.output.list([...variables, ...secrets], ["name", "value", "secret"]);
+    });
+  const set = env.command("set <app> <name=value...>").description("add or change variables; the others remain");
+  withWait(set)
+    .example("apps env set shop LOG_LEVEL=debug --wait")
+    .does(async (context, nameOrId: string, pairs: string[], flags: WaitFlags) => {
+      const set_env = pairs.reduce<Record<string, string>>((before, pair) => collectPairs(pair, before), {});
+      await change(context, nameOrId, { set_env }, flags);
+    });
+  const unset = env.command("unset <app> <name...>").description("remove variables");
+  withWait(unset)
+    .example("apps env unset shop LOG_LEVEL --wait")
+    .does(async (context, nameOrId: string, unset_env: string[], flags: WaitFlags) =>
+      change(context, nameOrId, { unset_env }, flags),
+    );
+
+  const secretEnv = apps.command("secret-env").description("secret variables of a hosted app, which nothing returns");
+  secretEnv
+    .command("list <app>")
+    .description("list the names of the secret variables of a hosted app")
+    .example("apps secret-env list shop")
+    .does(async (context, nameOrId: string) => {
+      const { hosted } = await appOf(context, nameOrId);
+      const names = (hosted?.secret_env_names ?? []).map((name) => ({ name }));
+      context.output.list(names, ["name"]);
+    });
+  const setSecret = secretEnv
+    .command("set <app> <name...>")
+    .description("add or change secret variables, whose values are requested; the others remain");
+  withWait(setSecret)
+    .example("apps secret-env set shop API_KEY --wait")
+    .does(async (context, nameOrId: string, names: string[], flags: WaitFlags) =>
+      change(context, nameOrId, { set_secret_env: await secretsOf(context, names) }, flags),
+    );
+  const unsetSecret = secretEnv.command("unset <app> <name...>").description("remove secret variables");
+  withWait(unsetSecret)
+    .example("apps secret-env unset shop API_KEY --wait")
+    .does(async (context, nameOrId: string, unset_secret_env: string[], flags: WaitFlags) =>
+      change(context, nameOrId, { unset_secret_env }, flags),
+    );
+
+  async function change(context: Context, nameOrId: string, fields: AppChange, flags: WaitFlags): Promise<void> {
+    const { id, name } = await appOf(context, nameOrId);
+    await showChanged(context, await context.client.apps.update(id, fields), name, flags);
+  }
 }
 
 function addFloatingIp(floatingIp: CliCommand): void {

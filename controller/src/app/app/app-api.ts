@@ -15,7 +15,7 @@ import { operationMessage } from "#operation/operation-message.ts";
 import { isHosted, requireHosted } from "../hosting/hosted-app.ts";
 import type { HostingCommands } from "../hosting/hosting-commands.ts";
 import { withLoginForm } from "../hosting/login-form.ts";
-import { deployedFields } from "../hosting/hosting-request.ts";
+import { deployedFields, variableChanges } from "../hosting/hosting-request.ts";
 import { type AppObject, appKind } from "./app.ts";
 import type { ChangeApp } from "./app-access.ts";
 import { requireOpenPort, requireUnattached } from "./app-attachments.ts";
@@ -159,7 +159,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
 
 /** True for a field whose change is a deployment. */
 function isDeployed(path: string): boolean {
-  return (deployedFields as readonly string[]).includes(path);
+  return [...deployedFields, ...variableChanges].some((field) => field === path);
 }
 
 /** The storage that counts toward the organization's quota. */

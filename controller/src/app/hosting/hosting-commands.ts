@@ -27,6 +27,7 @@ import {
   requireHosting,
   requireNoReserved,
   sizeOf,
+  variableChanges,
 } from "./hosting-request.ts";
 import type { RegistryEndpoint } from "./image-digest.ts";
 import { withLoginForm } from "./login-form.ts";
@@ -184,7 +185,7 @@ export function createHostingCommands(deps: HostingCommandsDeps): HostingCommand
       const hosted = await requireIdle(app, signal);
       const before = await desiredOf(hosted, signal);
       const fields = (request.updateMask?.paths ?? []).filter((path) =>
-        (deployedFields as readonly string[]).includes(path),
+        [...deployedFields, ...variableChanges].some((field) => field === path),
       );
       const settings = changedSettings(before.spec.settings, request, fields, contextOf(app));
       return deploy(unit, hosted, settings, null);

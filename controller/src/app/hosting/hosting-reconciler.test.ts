@@ -389,9 +389,9 @@ test("after a failed deployment the app has the settings of what serves, and cha
   expect(app().spec.hosting.deploymentId).toBe(second);
   const shown = () => {
     const { hosted } = appMessage(app(), { ...commands, isRunning: () => true });
-    return hosted && [hosted.imageRef, hosted.env, hosted.servesNewest, hosted.reason, hosted.lastLines];
+    return hosted && [hosted.imageRef, hosted.env, hosted.servesNewest, hosted.failedDeploymentNumber, hosted.reason];
   };
-  expect(shown()).toEqual(["shop:2", {}, false, "It ended.", ["the last line"]]);
+  expect(shown()).toEqual(["shop:2", {}, false, 3, "It ended."]);
 
   await expect(commands.rolledBack(scenario.begin(), app(), undefined, signal)).rejects.toMatchObject({
     key: "WRONG_STATE",

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { CreateAppRequestSchema, UpdateAppRequestSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { changedSettings, newSettings, refuseHostedFields, sizeOf } from "./hosting-request.ts";
 
@@ -82,6 +82,52 @@ test("the times of a release change alone", () => {
 function texts(count: number, length: number): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_, at) => [`A${at}`, "x".repeat(length)]));
 }
+
+describe("a change of some variables", () => {
+  const open = { ...context, sealer: { seal: (text: string) => text, open: (text: string) => text } };
+  const before = newSettings(
+    request({ env: { A: "1", B: "2" }, secretEnv: { K1: "s1", K2: "s2", K3: "s3" } }),
+    "shop:1",
+    open,
+  );
+  const after = (fields: MessageInitShape<typeof UpdateAppRequestSchema>) => {
+    const paths = Object.keys(fields).map((name) => name.replaceAll(/[A-Z]/g, (each) => `_${each.toLowerCase()}`));
+    return changedSettings(before, create(UpdateAppRequestSchema, fields), paths, open);
+  };
+
+  test("sets and removes the named ones, secret ones too, and leaves the others", () => {
+    const changed = after({
+      setEnv: { B: "3", C: "4" },
+      unsetEnv: ["A"],
+      setSecretEnv: { K1: "new", K4: "" },
+      unsetSecretEnv: ["K2"],
+    });
+    expect(changed).toEqual({
+      ...before,
+      environment: { B: "3", C: "4" },
+      secretNames: ["K1", "K3", "K4"],
+      sealedEnvironment: JSON.stringify({ K1: "new", K3: "s3", K4: "" }),
+    });
+    expect(after({ setEnv: { C: "4" } }).sealedEnvironment).toBe(before.sealedEnvironment);
+    expect(after({ unsetSecretEnv: ["K1", "K2", "K3"] })).toMatchObject({ secretNames: [], sealedEnvironment: "" });
+    const moved = after({ unsetEnv: ["A"], setSecretEnv: { A: "hidden" } });
+    expect([moved.environment, moved.secretNames]).toEqual([{ B: "2" }, ["K1", "K2", "K3", "A"]]);
+    expect(after({ secretEnv: { K9: "9" } }).secretNames).toEqual(["K9"]);
+  });
+
+  const many = (from: number) => Object.fromEntries(Array.from({ length: 255 }, (_, at) => [`V${from + at}`, ""]));
+  test.each([
+    [{ unsetEnv: ["Z"] }, "unset_env", "unknown"],
+    [{ unsetSecretEnv: ["A"] }, "unset_secret_env", "unknown"],
+    [{ setEnv: { A: "1" }, unsetEnv: ["A"] }, "unset_env", "duplicate"],
+    [{ setEnv: many(0) }, "set_env", "too_many"],
+    [{ setSecretEnv: many(0) }, "set_secret_env", "too_many"],
+    [{ setSecretEnv: { A: "2" } }, "secret_env", "duplicate"],
+    [{ setEnv: { ORDERS_URL: "x" } }, "env", "env_name_reserved"],
+  ])("%j is refused", (fields, field, code) => {
+    expect(faultsOf(() => after(fields))).toEqual([[field, code]]);
+  });
+});
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([

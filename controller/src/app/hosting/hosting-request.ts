@@ -5,7 +5,7 @@ import { type HostObject } from "#fleet/host/host.ts";
 import { imageOf } from "#fleet/host/host-images.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { isReservedName } from "#services/resource-kind/environment-of.ts";
-import { sealVariables } from "./app-workload.ts";
+import { openVariables, sealVariables } from "./app-workload.ts";
 import type { ReleaseSettings } from "./deployment.ts";
 import { appSoftware, type HostingSpec } from "./hosting.ts";
 import { parseImageReference } from "./image-reference.ts";
@@ -18,6 +18,8 @@ const defaultPort = 8_080;
 const defaultStorageGb = 10;
 const defaultStartTimeoutSeconds = 60;
 const defaultDrainSeconds = 30;
+/** Maximum number of variables, as of secret ones. */
+const variablesMax = 256;
 /** Maximum sum of the bytes of names and values: a response has env, and a deployment is one object of the store. */
 const variablesBytesMax = { env: 32 << 10, secret_env: 128 << 10 } as const;
 
@@ -135,29 +137,41 @@ export const deployedFields = [
   "image_ref", "port", "command", "env", "secret_env", "health_check_path", "start_timeout_seconds", "drain_seconds",
 ] as const;
 
-/** The settings after a change of these fields; each replaces the whole value. */
+/** Fields that change some variables of a deployment. */
+export const variableChanges = ["set_env", "unset_env", "set_secret_env", "unset_secret_env"] as const;
+
+/** The settings after a change of these fields; each replaces the whole value, but those of `variableChanges`. */
 export function changedSettings(
   before: ReleaseSettings,
   request: UpdateAppRequest,
   fields: readonly string[],
   context: SettingsContext,
 ): ReleaseSettings {
-  const has = (field: (typeof deployedFields)[number]) => fields.includes(field);
+  const has = (field: (typeof deployedFields)[number] | (typeof variableChanges)[number]) => fields.includes(field);
   const imageRef = has("image_ref") ? (request.imageRef ?? "") : before.imageRef;
   if (has("image_ref")) requireImage(imageRef, context);
   if (has("port")) requirePort(request.port);
-  const environment = has("env") ? request.env : before.environment;
-  const secretNames = has("secret_env") ? Object.keys(request.secretEnv) : before.secretNames;
-  const secrets = has("secret_env") ? request.secretEnv : Object.fromEntries(secretNames.map((name) => [name, ""]));
+  const environment = changedVariables(has("env") ? request.env : before.environment, {
+    set: has("set_env") ? request.setEnv : {},
+    unset: has("unset_env") ? request.unsetEnv : [],
+    field: "unset_env",
+  });
+  const areSecretsChanged = fields.some((field) => field.includes("secret_env"));
+  const sealed = () => openVariables(context.appId, before.sealedEnvironment, context.sealer);
+  const secrets = areSecretsChanged
+    ? changedVariables(has("secret_env") ? request.secretEnv : sealed(), {
+        set: has("set_secret_env") ? request.setSecretEnv : {},
+        unset: has("unset_secret_env") ? request.unsetSecretEnv : [],
+        field: "unset_secret_env",
+      })
+    : Object.fromEntries(before.secretNames.map((name) => [name, ""]));
   requireVariables(environment, secrets, context.prefixes);
   return {
     ...before,
     imageRef,
     environment,
-    secretNames,
-    ...(has("secret_env") && {
-      sealedEnvironment: sealVariables(context.appId, request.secretEnv, context.sealer),
-    }),
+    secretNames: Object.keys(secrets),
+    ...(areSecretsChanged && { sealedEnvironment: sealVariables(context.appId, secrets, context.sealer) }),
     ...(has("port") && { port: request.port ?? defaultPort }),
     ...(has("command") && { command: request.command }),
     ...(has("health_check_path") && { healthCheckPath: request.healthCheckPath ?? "" }),
@@ -166,6 +180,32 @@ export function changedSettings(
     }),
     ...(has("drain_seconds") && { drainSeconds: request.drainSeconds ?? defaultDrainSeconds }),
   };
+}
+
+/** The variables after a change of some. Throws INVALID_REQUEST for a removed one that is absent. */
+function changedVariables(
+  before: Readonly<Record<string, string>>,
+  change: {
+    readonly set: Readonly<Record<string, string>>;
+    readonly unset: readonly string[];
+    /** Name of `unset` in requests. */
+    readonly field: string;
+  },
+): Readonly<Record<string, string>> {
+  const { set, unset, field } = change;
+  const absent = unset.find((name) => !Object.hasOwn(before, name));
+  if (absent !== undefined) throw invalid({ field, code: "unknown", detail: `has ${absent}, which the app lacks` });
+  const both = unset.find((name) => Object.hasOwn(set, name));
+  if (both !== undefined) throw invalid({ field, code: "duplicate", detail: `has ${both}, which is set too` });
+  const remaining = Object.entries(before).filter(([name]) => !unset.includes(name));
+  const after = Object.fromEntries([...remaining, ...Object.entries(set)]);
+  if (Object.keys(after).length > variablesMax)
+    throw invalid({
+      field: field.slice("un".length),
+      code: "too_many",
+      detail: `would give the app more than ${variablesMax} variables`,
+    });
+  return after;
 }
 
 function requireImage(imageRef: string, { organizationId, registry }: SettingsContext): void {
