@@ -362,6 +362,22 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 2" });
   }, 300_000);
 
+  test("changes after a failed deployment start from what serves, and other secret variables remain", async () => {
+    const path = `/app-services/${id}`;
+    const set = { set_env: { RELEASE: "second" }, set_secret_env: { KEY: "k" } };
+    const changed = expectStatus(await platform.rest.patch<App>(path, set), 202).json;
+    expect(await ended(changed)).toMatchObject({ status: "completed" });
+    expect(await answerOf({ url })).toMatchObject({ release: "second", note: "image 2" });
+    const script = encodeURIComponent('echo "$TOKEN $KEY"');
+    expect(JSON.parse((await requestTo({ url, path: `/sh?script=${script}` })).text)).toBe("0 hidden-value k\n");
+    const restarting = expectStatus(await platform.rest.post<App>(`${path}/restart`, {}), 202).json;
+    expect(await ended(restarting)).toMatchObject({ type: "restart", status: "completed" });
+    const missing = expectStatus(await platform.rest.patch<App>(path, { image_ref: "shop:absent" }), 202).json;
+    const message = expect.stringContaining("The registry has no image shop:absent: shop has the tags 1, 2.");
+    expect(await ended(missing)).toMatchObject({ status: "failed", error: { message } });
+    expect((await get()).hosted).toMatchObject({ image_ref: "shop:2", failed_image_ref: "shop:absent" });
+  }, 300_000);
+
   const listedDeployments = async () =>
     expectStatus(await platform.rest.get<AppDeployments>(`/app-services/${id}/deployments`), 200).json.deployments;
 
@@ -369,14 +385,17 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     const path = `/app-services/${id}/rollback`;
     const refused = await platform.rest.post<{ detail: string }>(path, {});
     expect(refused).toMatchObject({ status: 409, json: { code: "wrong_state" } });
-    expect(refused.json.detail).toContain("Deployment 3 failed and changed nothing: number 2 (shop:2) serves.");
+    expect(refused.json.detail).toContain("Deployment 6 failed and changed nothing: number 5 (shop:2) serves.");
     const deployment_id = (await listedDeployments()).at(-1)?.id;
     const changed = expectStatus(await platform.rest.post<App>(path, { deployment_id }), 202).json;
     expect(await ended(changed)).toMatchObject({ type: "deploy", status: "completed" });
     expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 1" });
     const deployments = await listedDeployments();
     expect(deployments.map(({ number, status, image_ref, serves }) => [number, status, image_ref, serves])).toEqual([
-      [4, "succeeded", "shop:1", true],
+      [7, "succeeded", "shop:1", true],
+      [6, "failed", "shop:absent", false],
+      [5, "succeeded", "shop:2", false],
+      [4, "succeeded", "shop:2", false],
       [3, "failed", "shop:2", false],
       [2, "succeeded", "shop:2", false],
       [1, "succeeded", "shop:1", false],
@@ -416,7 +435,7 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(await answerOf({ url })).toMatchObject({ release: "first" });
     const restarting = await post("restart");
     expect(await ended(restarting)).toMatchObject({ type: "restart", status: "completed" });
-    expect(restarting.hosted?.deployment_number).toBe(5);
+    expect(restarting.hosted?.deployment_number).toBe(8);
     expect(await answerOf({ url })).toMatchObject({ release: "first", note: "image 1" });
   }, 300_000);
 
@@ -554,7 +573,11 @@ describe.skipIf(skipped !== undefined)("a hosted app", () => {
     expect(JSON.parse((await requestTo({ ...target, path })).text)).toEqual([{ role: "app_user" }]);
     expect(await platform.rest.delete(`/app-services/${appId}`)).toMatchObject({ status: 409 });
 
-    expect(await deployed({ env: { RELEASE: "changed" } })).toMatchObject({ status: "Running" });
+    expect(await deployed({ env: { RELEASE: "changed" } })).toMatchObject({ status: "Running", health: "healthy" });
+    expect(await answerOf(target)).toMatchObject({ release: "changed" });
+    const status_detail =
+      "web: the deployment of the app failed: The program ended before it was ready, with the exit code 3.";
+    expect(await deployed({ env: { ENDS: "3" } })).toMatchObject({ status: "Failed", status_detail });
     expect(await answerOf(target)).toMatchObject({ release: "changed" });
     const gated = { env: { RELEASE: "changed" }, auth: "login_form" };
     expect(await deployed(gated)).toMatchObject({ status: "Running" });

@@ -31,7 +31,20 @@ function entryLines(entry: PlanEntry, width: number): string[] {
   ];
 }
 
+/** True for a difference whose values are in no response: that of a variable. */
+function isHidden({ path }: Pick<PlanChange, "path">): boolean {
+  return /^(env|secret_env)\./.test(path);
+}
+
+const hiddenText = "differs (values of variables are not shown)";
+
+/** A row of a table of differences, without values for a variable. */
+export function driftRow(change: PlanChange): Pick<PlanChange, "path" | "before" | "after"> {
+  return isHidden(change) ? { path: change.path, before: "(not shown)", after: "(not shown)" } : change;
+}
+
 function changeText({ path, before, after }: PlanChange): string {
+  if (isHidden({ path })) return `${path}: ${hiddenText}`;
   return `${path}: ${valueText(before)} -> ${valueText(after)}`;
 }
 

@@ -5,7 +5,7 @@ import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
 import { take, seconds } from "../flag-values.ts";
-import { hasChanges, planText } from "./project-plan.ts";
+import { driftRow, hasChanges, planText } from "./project-plan.ts";
 
 const projectFields = ["id", "name", "status", "status_detail", "health", "last_deployment_id", "monthly_cost"];
 const listColumns = ["name", "status", "health", "monthly_cost", "updated_at"];
@@ -90,7 +90,7 @@ export function addProjects(projects: CliCommand): void {
     .does(async ({ client, output }, name: string) => {
       const { resources } = await client.projects.drift(name);
       const rows = resources.flatMap(({ logical_name, changes }) =>
-        changes.map((change) => ({ logical_name, ...change })),
+        changes.map((change) => ({ logical_name, ...(output.format === "table" ? driftRow(change) : change) })),
       );
       output.list(rows, ["logical_name", "path", "before", "after"]);
     });

@@ -10,7 +10,7 @@ import {
   type Member,
 } from "./composition.ts";
 import { planComposition } from "./composition-plan.ts";
-import type { Observed } from "./composition-step.ts";
+import { faultOf, type Observed } from "./composition-step.ts";
 import { newComposition, redeployed } from "./deploy.ts";
 import { planDeploy } from "./deploy-plan.ts";
 
@@ -76,6 +76,46 @@ function run(composition: CompositionObject) {
   }
   throw new Error("it does not end");
 }
+
+describe("a change of a resource that runs", () => {
+  const member: Member = {
+    id: "r1",
+    name: "web",
+    kind: "fixture",
+    resourceName: "shop-web",
+    sealedSpec: "{}",
+    createdBy: "d",
+    needs: [],
+    step: "ready",
+    isInDescriptor: true,
+    isMarked: true,
+    change: { action: "redeploy_app", sealedTarget: "{}", keys: [], step: "begun" },
+  };
+
+  test("that fails has the reason of the resource, or says that it was not applied", () => {
+    const reason = "The program ended before it was ready, with the exit code 1.";
+    const kept = { ...running, isChangeApplied: false };
+    expect(faultOf(member, { ...kept, changeFailure: reason })).toBe(
+      `web: the deployment of the app failed: ${reason}`,
+    );
+    expect(faultOf(member, kept)).toBe("web: the deployment of the app failed: it was not applied.");
+    expect(faultOf(member, { ...running, changeFailure: "An earlier one." })).toBeUndefined();
+  });
+
+  test("keeps its deployment open until it runs again with its wiring", () => {
+    const first = made([
+      { name: "web", kind: "fixture", writtenKind: "fixture", spec: {}, needs: [], attachments: [] },
+    ]);
+    const members = first.status.members.map(
+      (each): Member => ({ ...each, step: "ready", isMarked: true, wiredTo: "" }),
+    );
+    const wiring: CompositionObject = { ...first, status: { ...first.status, state: "Wiring", members } };
+    const changing = planComposition(wiring, () => ({ ...running, phase: "changing" }), 0);
+    expect(changing).not.toMatchObject({ after: { status: { state: "Running" } } });
+    const done = planComposition(wiring, () => running, 0);
+    expect(done).toMatchObject({ kind: "record", after: { status: { state: "Running" } } });
+  });
+});
 
 describe("a composition", () => {
   test("creates each resource after its dependencies, and is Running then", () => {

@@ -114,15 +114,18 @@ function planDeployment(composition: CompositionObject, observe: Observe, now: n
   const mark = markStep(composition, now);
   if (mark !== undefined) return mark;
 
-  if (status.state === "Wiring") {
-    const wire = wireStep(composition, observe, now);
-    return wire ?? moved(composition, "wired", now, { state: "Completed" }, { hasRun: true, detail: null });
-  }
-
   const isUp = (name: string) => {
     const needed = managed.find((member) => member.name === name);
     return needed === undefined || (needed.step === "ready" && observe(needed).phase === "running");
   };
+  if (status.state === "Wiring") {
+    const wire = wireStep(composition, observe, now);
+    if (wire !== undefined) return wire;
+    // A consumer may start again with the outputs that it got.
+    if (!managed.every(({ name }) => isUp(name))) return progress(composition, managed, observe, now);
+    return moved(composition, "wired", now, { state: "Completed" }, { hasRun: true, detail: null });
+  }
+
   const isInProgress = ({ step, change }: Member) => step === "made" || change?.step === "begun";
   if (managed.filter(isInProgress).length < inFlightMax) {
     // A member of the same name may be in removal; until then its resource occupies the name.

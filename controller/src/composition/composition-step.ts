@@ -1,4 +1,4 @@
-import type { ResourceObservation } from "#resource-kind/resource-kind.ts";
+import type { InPlaceAction, ResourceObservation } from "#resource-kind/resource-kind.ts";
 import {
   type CompositionObject,
   type Member,
@@ -72,6 +72,13 @@ export function beginChange(
   return { kind: "act", member, after };
 }
 
+// biome-ignore format: a table, aligned so that it reads as one
+const failureTexts: Readonly<Record<InPlaceAction, string>> = {
+  redeploy_app:  "the deployment of the app failed",
+  scale_app:     "the change of the app's machines failed",
+  scale_service: "the change of the service's plan failed",
+};
+
 /** The failure of a member as a sentence; undefined if it has none. */
 export function faultOf(member: Member, observed: Observed): string | undefined {
   switch (observed.phase) {
@@ -83,7 +90,7 @@ export function faultOf(member: Member, observed: Observed): string | undefined 
       return `${member.name}: it is being deleted.`;
     case "running":
       return member.change?.step === "begun" && !observed.isChangeApplied
-        ? `${member.name}: ${member.change.action} was not applied.`
+        ? `${member.name}: ${failureTexts[member.change.action]}: ${observed.changeFailure ?? "it was not applied."}`
         : undefined;
     default:
       return undefined;

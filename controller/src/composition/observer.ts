@@ -5,6 +5,7 @@ import type { Watch } from "#kernel/store/store.ts";
 import type { ResourceObservation, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import type { CompositionObject, CompositionSealer, Member } from "./composition.ts";
+import type { CompositionState } from "./composition-lifecycle.ts";
 import { notCreated, type Observe, type Observed } from "./composition-step.ts";
 
 /** Observes the resources of compositions through their kinds. */
@@ -21,11 +22,23 @@ export function createObserver(
   kinds: ResourceKinds,
   seal: CompositionSealer,
 ): Observer {
-  async function observeMember(compositionId: string, member: Member, signal: AbortSignal): Promise<Observed> {
+  /** The observation of memory, unless the composition has just changed the resource, or memory may be behind it. */
+  async function observationOf({ kind, id, change }: Member, state: CompositionState, signal: AbortSignal) {
+    const isRequested = change?.step === "begun" || change?.step === "undoing" || state === "Wiring";
+    const observation = await kinds.of(kind).observe(id, signal, { isCurrent: isRequested });
+    if (isRequested || state !== "Running" || observation.phase === "running") return observation;
+    return kinds.of(kind).observe(id, signal, { isCurrent: true });
+  }
+
+  async function observeMember(
+    compositionId: string,
+    member: Member,
+    state: CompositionState,
+    signal: AbortSignal,
+  ): Promise<Observed> {
     if (member.step === "planned") return notCreated;
     const { change } = member;
-    const isRequested = change?.step === "begun" || change?.step === "undoing";
-    const observation = await kinds.of(member.kind).observe(member.id, signal, { isCurrent: isRequested });
+    const observation = await observationOf(member, state, signal);
     if (change?.step !== "begun")
       return { ...observation, isChangeApplied: true, ...followedOf(compositionId, member, observation) };
     const target = seal.spec(compositionId, change.sealedTarget);
@@ -56,7 +69,9 @@ export function createObserver(
   return {
     async observe({ metadata, status }, signal) {
       const observations = await Promise.all(
-        status.members.map(async (member) => [member.id, await observeMember(metadata.id, member, signal)] as const),
+        status.members.map(
+          async (member) => [member.id, await observeMember(metadata.id, member, status.state, signal)] as const,
+        ),
       );
       const observed = new Map(observations);
       return (member) => observed.get(member.id) ?? notCreated;

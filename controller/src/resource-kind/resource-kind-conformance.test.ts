@@ -546,6 +546,26 @@ test("the sign-in in front of an app is turned on and off without a deployment",
   expect((await kind.observe(id, signal)).actual).not.toHaveProperty("auth");
 });
 
+test("an app whose deployment failed runs with the former settings, and its observation has the reason", async () => {
+  const { kind, appOf, complete, fail } = appResources;
+  const spec = (name: string) => kind.normalize({ image: name });
+  const id = uuidv7();
+  const resource = { id, name: "failed", organizationId, spec: spec("shop:1"), owner };
+  await committed((unit) => kind.create(unit, resource, signal));
+  await committed((unit) => complete(unit, id));
+  await committed(async (unit) => kind.act?.(unit, id, "redeploy_app", spec("shop:crash"), signal));
+  expect(await kind.observe(id, signal)).not.toHaveProperty("changeFailure");
+  await committed((unit) => fail(unit, id, "It ended."));
+  expect(await kind.observe(id, signal)).toMatchObject({
+    phase: "running",
+    changeFailure: "It ended.",
+    actual: { image: "shop:1" },
+  });
+  const before = (await appOf(id))?.spec.hosting?.deploymentId;
+  await committed(async (unit) => kind.act?.(unit, id, "redeploy_app", spec("shop:crash"), signal));
+  expect((await appOf(id))?.spec.hosting?.deploymentId).not.toBe(before);
+});
+
 test("the domain of an app is added, replaced and removed without a deployment, beside the domains of its users", async () => {
   const { kind, appOf, complete } = appResources;
   const spec = (domain?: string) => kind.normalize({ image: "shop:1", ...(domain && { domain }) });

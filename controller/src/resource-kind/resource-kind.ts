@@ -77,6 +77,8 @@ export interface ResourceObservation {
   readonly healthy: boolean;
   /** Reason why the resource is not running or not healthy; null otherwise. */
   readonly detail: string | null;
+  /** Reason why the last change of a resource that runs was not applied, a sentence; absent without one. */
+  readonly changeFailure?: string;
   readonly progressPct: number;
   /** Observed values of the spec's members. */
   readonly actual: ResourceSpec;

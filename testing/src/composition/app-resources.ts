@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Quotas } from "@holdfast/controller/access/organization/quotas.ts";
 import type { AppObject } from "@holdfast/controller/app/app/app.ts";
 import { appKind } from "@holdfast/controller/app/app/app.ts";
-import { deploymentKind } from "@holdfast/controller/app/hosting/deployment.ts";
+import { deploymentKind, finishedDeployment } from "@holdfast/controller/app/hosting/deployment.ts";
 import { isHosted } from "@holdfast/controller/app/hosting/hosted-app.ts";
 import { createHostingCommands } from "@holdfast/controller/app/hosting/hosting-commands.ts";
 import { createAppKind } from "@holdfast/controller/app/resource-kind/app-kind.ts";
@@ -24,6 +24,8 @@ export interface AppResources {
   appOf(id: string): Promise<AppObject | undefined>;
   /** Ends the operation in progress, as machines would by their reports. */
   complete(unit: Changes, id: string): Promise<void>;
+  /** Ends the deployment in progress as failed, as the reconciler of apps does. */
+  fail(unit: Changes, id: string, reason: string): Promise<void>;
 }
 
 export interface AppResourcesDeps {
@@ -72,6 +74,22 @@ export function createAppResources({ set, quotas, sealer, clock, newId }: AppRes
       privateAddressOf: ({ metadata }) => ({ host: `${metadata.name}.private.test`, port: 7_000 }),
     }),
     appOf: async (id) => (await apps.getCurrent(id))?.object,
+    async fail(unit, id, reason) {
+      const app = await apps.getCurrent(id);
+      if (app === undefined || !isHosted(app.object)) throw new Error("there is no app");
+      const { spec, status } = app.object;
+      const { deploymentId: failedId } = spec.hosting;
+      const deployment = await deployments.getCurrent(failedId);
+      const operation = await operations.getCurrent(status.hosting.operationId ?? "");
+      if (deployment === undefined || operation === undefined) throw new Error("no deployment is in progress");
+      const result = { state: "failed", reason, lastLines: [] } as const;
+      const ended = { ...deployment.object, status: finishedDeployment(deployment.object, result, clock.now()) };
+      unit.update(deploymentKind, deployment, ended);
+      unit.update(operationKind, operation, completed(operation.object, clock.now()));
+      const hosting = { ...spec.hosting, deploymentId: status.hosting.servingId ?? failedId };
+      const after = { hosting: { ...status.hosting, operationId: null, failedId } };
+      unit.update(appKind, app, { ...app.object, spec: { ...spec, hosting }, status: after });
+    },
     async complete(unit, id) {
       const app = await apps.getCurrent(id);
       if (app === undefined || !isHosted(app.object)) throw new Error("no operation is in progress");

@@ -24,6 +24,7 @@ import { openVariables } from "../hosting/app-workload.ts";
 import type { DeploymentObject } from "../hosting/deployment.ts";
 import { type HostedApp, isHosted } from "../hosting/hosted-app.ts";
 import type { HostingCommands } from "../hosting/hosting-commands.ts";
+import { newestFailed } from "../hosting/hosting-message.ts";
 import { chosenSize, requireHosting, sizeOf } from "../hosting/hosting-request.ts";
 import { parseImageReference } from "../hosting/image-reference.ts";
 import { withLoginForm } from "../hosting/login-form.ts";
@@ -115,6 +116,15 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
       ...(spec.hosting.loginForm && { auth: loginForm }),
       ...(domain !== undefined && { domain }),
     };
+  }
+
+  /** The newest deployment if it has failed. Memory may be behind the app. */
+  async function failedOf(app: HostedApp, signal: AbortSignal): Promise<DeploymentObject | undefined> {
+    const { failedId } = app.status.hosting;
+    if (failedId === null) return undefined;
+    const known = deployments.get(failedId);
+    const found = known?.object.status.state === "failed" ? known : await deployments.getCurrent(failedId, signal);
+    return newestFailed(app, () => found?.object);
   }
 
   return {
@@ -250,7 +260,7 @@ export function createAppKind(deps: AppKindDeps): ResourceKind {
       if (app === undefined) return absent;
       const { servingId } = app.status.hosting;
       const actual = await specWith(app, servingId ?? app.spec.hosting.deploymentId, signal);
-      return observationOf(app, hosting, actual);
+      return observationOf(app, hosting, actual, await failedOf(app, signal));
     },
     version: (id) => String(apps.get(id)?.modRevision ?? 0),
     subscribe: (onChange) => apps.subscribe((id) => onChange(id)),
