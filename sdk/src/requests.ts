@@ -68,9 +68,12 @@ export interface AppChange {
   readonly port?: number | undefined;
   /** Program and arguments in place of the image's. */
   readonly command?: readonly string[] | undefined;
-  /** Variables of the program: 32 KiB at most. */
+  /** All variables of the program, 32 KiB at most: others end. To change some of them: set_env. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Variables of the program whose values are never returned: 128 KiB at most. */
+  /**
+   * All variables of the program whose values are never returned, 128 KiB at most: others end, and nothing returns
+   * their values. To change some of them: set_secret_env.
+   */
   readonly secret_env?: Readonly<Record<string, string>> | undefined;
   /**
    * Path that responds with a status from 200 to 399 once a release is ready. Omitted: its port accepts connections.
@@ -87,6 +90,14 @@ export interface AppChange {
    * it.
    */
   readonly drain_seconds?: number | undefined;
+  /** Variables of the program to add or change; the others remain. */
+  readonly set_env?: Readonly<Record<string, string>> | undefined;
+  /** Names of variables in env to remove. */
+  readonly unset_env?: readonly string[] | undefined;
+  /** Secret variables of the program to add or change; the others remain. An empty text is a value. */
+  readonly set_secret_env?: Readonly<Record<string, string>> | undefined;
+  /** Names of variables in secret_env to remove. */
+  readonly unset_secret_env?: readonly string[] | undefined;
 }
 
 /** A filter of the audit log. All fields that are set must match. */
