@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ComputeProvider } from "./compute-provider.ts";
-import { type Additions, readAdditions } from "@holdfast/image/operator-plugins.ts";
+import { type Additions, readAdditions } from "@holdfast/image/additions.ts";
 import { createIncusProvider } from "./incus/incus-provider.ts";
 import { openIncus } from "./incus/open-incus.ts";
 import { type AddressNetwork, addressNetworkOf, overlap } from "./local/address-network.ts";
@@ -75,7 +75,7 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     // Each machine of Incus has a root user and a separate network.
     lowPorts: config.provider === "incus" || abilities.isolation === "root",
   };
-  const additions = await readAdditions(config.opensearchPlugins);
+  const additions = await readAdditions((variable) => config[variable]);
   for (const { fault } of Object.values(additions))
     if (fault !== undefined) deps.log.warn("plugins cannot be added to images", { reason: fault });
   const provider = await providerOf({ ...deps, tiers, abilities, additions });

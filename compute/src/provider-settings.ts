@@ -1,5 +1,10 @@
-import { opensearchPluginsVariable } from "@holdfast/image/operator-plugins.ts";
-import { integer, list, text, type ValuesOf } from "@holdfast/common/config.ts";
+import { type PluginVariable, pluginSources } from "@holdfast/image/catalog.ts";
+import { integer, list, type Setting, text, type ValuesOf } from "@holdfast/common/config.ts";
+
+/** Settings by their variables. */
+const pluginSettings = Object.fromEntries(
+  Object.values(pluginSources).map(({ variable, description }) => [variable, text(variable, description, "")]),
+) as Readonly<Record<PluginVariable, Setting<string>>>;
 
 /** Settings of a host with machines: its provider, and the locations of machines, disks and images. */
 export const providerSettings = {
@@ -51,11 +56,7 @@ export const providerSettings = {
   loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two octets of the machines' loopback addresses", "127.77"),
   preparedDisks: integer("HOLDFAST_SPARES", "Number of data disks prepared in advance for each image", 2),
   imagesDir: text("HOLDFAST_IMAGES_DIR", "Directory of the node images"),
-  opensearchPlugins: text(
-    opensearchPluginsVariable,
-    "Directory with zips of plugins that this host's OpenSearch images get, an absolute path; the operator trusts them",
-    "",
-  ),
+  ...pluginSettings,
 } as const;
 
 export type ProviderSettings = ValuesOf<typeof providerSettings>;

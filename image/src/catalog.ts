@@ -1,3 +1,5 @@
+import { opensearchPlugins } from "./opensearch-plugins.ts";
+import type { PluginSource } from "./plugin-source.ts";
 import type { Recipe, Software } from "./recipe.ts";
 import { apps } from "./recipes/apps.ts";
 import { files } from "./recipes/files.ts";
@@ -45,6 +47,14 @@ export function recipeOf(program: string, version: string): RecipeName | undefin
 export function softwareOf(name: RecipeName, program: string, version: string): Software | undefined {
   return recipes[name].software.find((entry) => entry.program === program && entry.version === version);
 }
+
+/** Plugins of operators by recipe. */
+export const pluginSources = { opensearch: opensearchPlugins } as const satisfies Partial<
+  Record<RecipeName, PluginSource>
+>;
+
+/** Environment variable of a directory with plugins. */
+export type PluginVariable = (typeof pluginSources)[keyof typeof pluginSources]["variable"];
 
 /** Requested packages of an image, of both suites. */
 export function packagesOf({ packages, beside }: Recipe): string[] {

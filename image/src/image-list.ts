@@ -4,7 +4,7 @@ import { recipeNames, recipes } from "./catalog.ts";
 import { findGuestBoot, isGuestBoot } from "./guest-boot.ts";
 import { readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";
-import { noAdditions } from "./operator-plugins.ts";
+import { noAdditions } from "./additions.ts";
 import { newestId, recipeOfImage, versionIn } from "./node-image.ts";
 
 /** An image in the list for operators. */

@@ -9,7 +9,7 @@ import { type ListedImage, listImages } from "./image-list.ts";
 import { readManifest } from "./image-manifest.ts";
 import { ensureImage, makeNewest, remakeImage } from "./make-image.ts";
 import { imagesDirectory } from "./node-image.ts";
-import { opensearchPluginsVariable, readAdditions } from "./operator-plugins.ts";
+import { readAdditions } from "./additions.ts";
 import { sweepImages } from "./sweep-images.ts";
 
 const usage = `holdfast images [list]            lists the node images of this host: contents, size, build time
@@ -23,7 +23,7 @@ holdfast images sweep [--dry-run] [--now]
                                   removes unused images and their files: after some days, or now`;
 
 const imagesDir = imagesDirectory(process.env);
-const additions = await readAdditions(lookUp(process.env, opensearchPluginsVariable) ?? "");
+const additions = await readAdditions((variable) => lookUp(process.env, variable) ?? "");
 const progress = (line: string) => {
   process.stderr.write(`${line}\n`);
 };

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Program, type RecipeName, packagesOf, recipeNames, recipes, softwareOf } from "./catalog.ts";
-import { type Additions, noAdditions } from "./operator-plugins.ts";
+import { type Additions, noAdditions } from "./additions.ts";
 import { isImageId, newestIn, readManifest, setNewestIn } from "./image-manifest.ts";
 import { upstreamVersion } from "./package-set.ts";
 

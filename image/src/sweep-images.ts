@@ -7,7 +7,7 @@ import { usedImages } from "./image-uses.ts";
 import { recipeNames } from "./catalog.ts";
 import { newestGuestPath } from "./guest-boot.ts";
 import { newestPath } from "./node-image.ts";
-import type { Additions } from "./operator-plugins.ts";
+import type { Additions } from "./additions.ts";
 import { fileOf } from "./package-set.ts";
 
 const dayMs = 86_400_000;

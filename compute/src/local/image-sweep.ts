@@ -1,6 +1,6 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
-import type { Additions } from "@holdfast/image/operator-plugins.ts";
+import type { Additions } from "@holdfast/image/additions.ts";
 import { sweepImages } from "@holdfast/image/sweep-images.ts";
 import { namesIn } from "./atomic-file.ts";
 import type { Layout } from "./machine-paths.ts";

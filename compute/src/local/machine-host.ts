@@ -1,5 +1,5 @@
 import { mkdirSync, realpathSync } from "node:fs";
-import type { Additions } from "@holdfast/image/operator-plugins.ts";
+import type { Additions } from "@holdfast/image/additions.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { HostAbilities } from "./host-abilities.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "@holdfast/common/log.ts";
 import { setNewest } from "@holdfast/image/node-image.ts";
-import type { Additions } from "@holdfast/image/operator-plugins.ts";
+import type { Additions } from "@holdfast/image/additions.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createNodeImages } from "./node-images.ts";
 

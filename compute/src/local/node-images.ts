@@ -14,7 +14,7 @@ import { findHostEngines } from "@holdfast/image/platform-program.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
 import { ensureImage, remakeImage } from "@holdfast/image/make-image.ts";
-import { noAdditions, type Additions } from "@holdfast/image/operator-plugins.ts";
+import { noAdditions, type Additions } from "@holdfast/image/additions.ts";
 import { textLibrariesOf } from "@holdfast/image/text-libraries.ts";
 import {
   findImage,

@@ -7,7 +7,9 @@ import { type ZippedFile, zipOf } from "@holdfast/testing/zip.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ensureImage } from "./make-image.ts";
 import { newestPath } from "./node-image.ts";
-import { readAdditions } from "./operator-plugins.ts";
+import { readAdditions as readAll } from "./additions.ts";
+
+const readAdditions = (plugins: string) => readAll(() => plugins);
 
 let directory: string;
 beforeEach(() => {

@@ -5,7 +5,6 @@ import { isAbsolute, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { PluginRequest } from "./artifact.ts";
 import { artifactMaxBytes } from "./artifact-archive.ts";
-import type { RecipeName } from "./catalog.ts";
 import {
   checkEntries,
   checkTogether,
@@ -14,41 +13,26 @@ import {
   PluginFault,
   parseDescriptor,
 } from "./opensearch-plugin.ts";
+import type { Addition, PluginSource } from "./plugin-source.ts";
 import { opensearchHome, opensearchPluginHost } from "./recipes/opensearch.ts";
 import { openZip, ZipFault } from "./zip-file.ts";
 
-/** Plugins that the operator of a host adds to the images of a recipe. */
-export interface Addition {
-  readonly plugins: readonly PluginRequest[];
-  /** Reason why no image can be built with them, with the file and the remedy; then there are no plugins. */
-  readonly fault?: string;
-}
-
-/** Additions by recipe. */
-export type Additions = Readonly<Partial<Record<RecipeName, Addition>>>;
-
-export const noAdditions: Additions = {};
-
-/** The environment variable with the directory of OpenSearch plugins. */
-export const opensearchPluginsVariable = "HOLDFAST_OPENSEARCH_PLUGINS";
-
 const filesMax = 100;
 
-/**
- * Reads and checks the zips of a directory, in the order of their names; no additions without a directory. Never
- * throws for a directory or file that cannot be used: the fault is part of the result, since machines that run need
- * neither.
- */
-export async function readAdditions(pluginsDirectory: string): Promise<Additions> {
-  if (pluginsDirectory === "") return noAdditions;
-  try {
-    const plugins = await pluginsIn(pluginsDirectory);
-    return plugins.length === 0 ? noAdditions : { opensearch: { plugins } };
-  } catch (error) {
-    const reason = error instanceof PluginFault ? error.message : fileReason(error);
-    return { opensearch: { plugins: [], fault: `${opensearchPluginsVariable}: ${reason}` } };
-  }
-}
+/** The zips of a directory, in the order of their names. */
+export const opensearchPlugins = {
+  variable: "HOLDFAST_OPENSEARCH_PLUGINS",
+  description:
+    "Directory with zips of plugins that this host's OpenSearch images get, an absolute path; the operator trusts them",
+  async read(directory): Promise<Addition> {
+    try {
+      return { plugins: await pluginsIn(directory) };
+    } catch (error) {
+      const reason = error instanceof PluginFault ? error.message : fileReason(error);
+      return { plugins: [], fault: `${opensearchPlugins.variable}: ${reason}` };
+    }
+  },
+} as const satisfies PluginSource;
 
 /** An error of the file system without the paths of the host, which users of the catalog must not see. */
 function fileReason(error: unknown): string {
