@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readdir, readlink } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Instance } from "../engine-driver.ts";
@@ -20,6 +20,7 @@ import {
   settingsName,
   temporaryDirectory,
 } from "./layout.ts";
+import { linkTo } from "./link-to.ts";
 import { firstSecurity } from "./roles.ts";
 
 /** Prepares everything for a start: certificates, directories and the first contents of the security index. */
@@ -67,24 +68,10 @@ export async function prepareDirectory(deps: EngineDeps, instance: Instance, sig
     if (!existsSync(directory)) await run(["mkdir", "-m", "0750", directory], { signal });
   await createCertificates(deps, instance, certificatesOf(instance), signal);
   const { config, software } = instance.paths;
-  await link(deps, serverProgram(instance), javaProgram(software), signal);
-  await link(deps, join(configDirectory(instance), settingsName), join(config, settingsName), signal);
-  await link(deps, join(configDirectory(instance), "log4j2.properties"), join(config, loggingName), signal);
+  await linkTo(deps, serverProgram(instance), javaProgram(software), signal);
+  await linkTo(deps, join(configDirectory(instance), settingsName), join(config, settingsName), signal);
+  await linkTo(deps, join(configDirectory(instance), "log4j2.properties"), join(config, loggingName), signal);
   if (!existsSync(securityDirectory(instance))) await writeSecurity(deps, instance, signal);
-}
-
-/** A full disk has no space for another link. */
-async function link({ runAsEngine: run }: EngineDeps, path: string, target: string, signal: AbortSignal) {
-  if ((await linkedBy(path)) !== target) await run(["ln", "-sfn", target, path], { signal });
-}
-
-async function linkedBy(path: string): Promise<string | undefined> {
-  try {
-    return await readlink(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 /** The files appear together or not at all. They have no user: the engine ships one whose password is public. */
