@@ -36,7 +36,7 @@ test("data that no backup can contain have a code of their own, and the engine's
   expect(JobFailed.from("source_failed", error)).toMatchObject({ code: "source_unreadable", message: error.message });
 });
 
-test("a refusal by the engine has a code of its own, and a bounded reason, unless the disk is full", () => {
+test("a refusal by the engine has a code and a bounded reason, unless the disk is full", () => {
   const error = new SourceRefused("OpenSearch refused the snapshot: Indices don't have primary shards [orders]");
   expect(JobFailed.from("source_failed", error)).toMatchObject({ code: "source_refused", message: error.message });
   expect(new SourceRefused("x".repeat(10_000)).message.length).toBeLessThan(600);

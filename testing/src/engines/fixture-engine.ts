@@ -4,8 +4,8 @@ import { createServer } from "node:net";
 /**
  * A small server that the agent can run as an engine: `write` on its socket appends a line to its data. The parameter
  * `broken` prevents its start, `slow_start_ms` delays it, `slow_answer_ms` delays replies and `deaf` drops requests.
- * SIGHUP reloads all parameters but `at_start`, and copies the configuration to a file beside the data. `store` with JSON
- * sets parameters that are in no file.
+ * SIGHUP reloads all parameters but `at_start`, and copies the configuration to a file beside the data. `store` with
+ * JSON sets parameters that are in no file.
  */
 const [configFile = "", dataFile = "", tlsDir = ""] = process.argv.slice(2);
 let config = read();

@@ -44,6 +44,13 @@ const forbidden: readonly Attempt[] = [
   ["POST", "/_snapshot/holdfast/backup/_restore", { indices: "orders", rename_pattern: "o", rename_replacement: "p" }],
   ["PUT", "/_snapshot/holdfast/mine", {}],
   ["GET", "/_cat/repositories"],
+  ["GET", "/_mapping"],
+  ["GET", `/${security}/_mapping`],
+  ["GET", `/${platform}/_mapping`],
+  ["GET", "/_validate/query"],
+  ["GET", "/_cat/pit_segments/_all"],
+  ["GET", "/_dangling"],
+  ["POST", `/${platform}/_search/point_in_time?keep_alive=1m&expand_wildcards=all`],
   ["POST", "/_nodes/reload_secure_settings"],
   ["DELETE", `/${platform}`],
   ["PUT", `/${platform}/_doc/1`, { value: "x" }],
@@ -69,17 +76,43 @@ const forAdmins: readonly Attempt[] = [
   ["PUT", "/orders/_settings", { index: { refresh_interval: "2s" } }],
 ];
 
+/** Figures of all indices, which every role may read, also before the first index of a user. */
+const figures: readonly Attempt[] = [
+  ["GET", "/_cat/recovery"],
+  ["GET", "/_cat/segments"],
+  ["GET", "/_cat/segment_replication"],
+  ["GET", "/_recovery"],
+  ["GET", "/_segments"],
+  ["GET", "/_shard_stores"],
+  ["GET", "/_data_stream"],
+  ["GET", "/_data_stream/_stats"],
+];
+
+/** Calls about all indices, which every role may make once there is an index of a user. */
+const aboutAll: readonly Attempt[] = [
+  ["GET", "/_cat/indices"],
+  ["GET", "/_cat/shards"],
+  ["GET", "/_cat/aliases"],
+  ["GET", "/_cat/count"],
+  ["GET", "/_alias"],
+  ["GET", "/_stats"],
+  ["GET", "/_settings"],
+  ["GET", "/_resolve/index/*"],
+  ["GET", "/_search"],
+  ["GET", "/_count"],
+];
+
 /** Calls that every role may make. */
 const forAll: readonly Attempt[] = [
   ["GET", "/"],
   ["GET", "/_cluster/health"],
-  ["GET", "/_cat/indices"],
   ["GET", "/_cat/nodes"],
-  ["GET", "/_cat/shards"],
+  ...figures,
+  ...aboutAll,
   ["GET", "/orders/_doc/1"],
   ["POST", "/orders/_search", { query: { match_all: {} } }],
-  ["GET", "/_search"],
   ["GET", "/orders/_count"],
+  ["GET", "/order*/_mapping"],
   ["GET", "/orders/_mapping"],
   ["POST", "/_msearch", `{"index":"orders"}\n{"query":{"match_all":{}}}\n`],
   ["POST", "/_mget", { docs: [{ _index: "orders", _id: "1" }] }],
@@ -89,6 +122,8 @@ const forAll: readonly Attempt[] = [
 describe.skipIf(skip !== undefined)("users of opensearch", () => {
   let machine: EngineMachine;
   const clients = new Map<User, OpensearchClient>();
+  /** Calls that were refused before the first index of a user. */
+  const refusedWhenEmpty: string[] = [];
 
   beforeAll(async () => {
     const verifier = opensearchVerifier("secret");
@@ -97,6 +132,9 @@ describe.skipIf(skip !== undefined)("users of opensearch", () => {
     });
     await machine.bringUp();
     for (const user of users) clients.set(user, openClient(machine, { user, password: "secret" }));
+    for (const user of users)
+      for (const [method, path] of figures)
+        if ((await statusOf(user, [method, path])) !== 200) refusedWhenEmpty.push(`${user} ${path}`);
     expect(await statusOf("app_user", ["PUT", "/orders/_doc/1?refresh=true", { value: 1 }])).toBe(201);
     // Of a backup that runs: the engine answers 404 for an absent snapshot before it checks rights.
     const { instance, signal } = machine;
@@ -128,6 +166,10 @@ describe.skipIf(skip !== undefined)("users of opensearch", () => {
 
   it.each(titled(forAll))("may in each role: %s", async (_, attempt) => {
     expect(await statuses(attempt)).toEqual({ app_user: 200, writer: 200, reader: 200 });
+  });
+
+  it("see figures before there is an index", () => {
+    expect(refusedWhenEmpty).toEqual([]);
   });
 
   it("see no document of the platform or of the security plugin", async () => {

@@ -25,7 +25,7 @@ export const indices: IndicesFacet = {
   },
 };
 
-/** By calls that no block of an index refuses, and that include closed and hidden indices. */
+/** All indices of users, also closed and hidden ones; no block of an index refuses these calls. */
 async function readIndices(instance: Instance, signal: AbortSignal): Promise<EngineIndex[]> {
   const [states, copies] = await Promise.all([readIndexStates(instance, signal), readCopies(instance, signal)]);
   const figures = new Map<string, { documents: number; sizeBytes: number }>();
