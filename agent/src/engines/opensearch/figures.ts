@@ -8,6 +8,8 @@ export interface ClusterHealth {
   readonly status: "green" | "yellow" | "red";
   readonly hasLeader: boolean;
   readonly unassignedShards: number;
+  /** Copies that are filled. */
+  readonly fillingShards: number;
   /** Copies that are filled, or move to another member. */
   readonly unsettledShards: number;
 }
@@ -24,6 +26,7 @@ export async function readHealth(instance: Instance, signal: AbortSignal): Promi
     status: answer.status,
     hasLeader: answer.discovered_cluster_manager,
     unassignedShards: answer.unassigned_shards,
+    fillingShards: answer.initializing_shards,
     unsettledShards: answer.initializing_shards + answer.relocating_shards,
   };
 }

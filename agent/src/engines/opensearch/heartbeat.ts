@@ -32,6 +32,37 @@ export async function probe(instance: Instance, signal: AbortSignal): Promise<vo
   if (found._source?.value !== value) throw new Error("a written document could not be read back");
 }
 
+/** An index that refused its first replica when the cluster got more members, with the engine's reason. */
+export interface Unreplicated {
+  readonly id: string;
+  readonly name: string;
+  readonly reason: string;
+}
+
+const unreplicatedPath = `/${heartbeatIndex}/_doc/unreplicated`;
+
+/** Records those indices in the cluster. */
+export async function recordUnreplicated(
+  instance: Instance,
+  indices: readonly Unreplicated[],
+  signal: AbortSignal,
+): Promise<void> {
+  const body = { value: JSON.stringify(indices) };
+  await call(instance, { method: "PUT", path: unreplicatedPath, body }, signal);
+}
+
+export async function readUnreplicated(instance: Instance, signal: AbortSignal): Promise<readonly Unreplicated[]> {
+  try {
+    const found = (await call(instance, { method: "GET", path: unreplicatedPath }, signal)) as {
+      readonly _source: { readonly value: string };
+    };
+    return JSON.parse(found._source.value) as readonly Unreplicated[];
+  } catch (error) {
+    if (error instanceof OpensearchRefusal && error.status === 404) return [];
+    throw error;
+  }
+}
+
 const fullId = (number: number): string => `full-${number}`;
 
 /** Records in the cluster whether this member's disk is nearly full. True if that of one of the members is. */

@@ -199,6 +199,7 @@ describe.skipIf(skip !== undefined)("members of a cluster of opensearch", { time
 
   it("grow from one to three, and then each index has a replica", async () => {
     await areComplete([1]);
+    await callAt(1, { method: "PUT", path: "/protected", body: { settings: { "index.blocks.read_only": true } } });
     await whileWriting([1], async () => {
       await join(2, [1, 2, 3]);
       await settle("member 2 joined", [1, 2], async () => (await reportOf(1))?.members.join() === "1,2");
@@ -209,6 +210,22 @@ describe.skipIf(skip !== undefined)("members of a cluster of opensearch", { time
       const listed = await machineOf(1).driver.indices?.list(machineOf(1).instance, longSignal());
       return listed?.find(({ name }) => name === index);
     };
+    const clusterCheck = async () => {
+      const { checks } = await machineOf(1).driver.observe(machineOf(1).instance, longSignal());
+      return checks.find((each) => each.name === "cluster");
+    };
+    await settle("health names the index that refuses its replica", [1, 2, 3], async () => {
+      const check = await clusterCheck();
+      return check?.status === "degraded" && check.reason.startsWith("the index protected has no replica: ");
+    });
+    await callAt(1, { method: "PUT", path: "/protected/_settings", body: { "index.blocks.read_only": null } });
+    await settle("the index gets it without the block", [1, 2, 3], async () => {
+      const [{ rep } = {}] = (await callAt(1, {
+        method: "GET",
+        path: "/_cat/indices/protected?format=json&h=rep",
+      })) as { rep: string }[];
+      return rep === "1" && (await clusterCheck())?.status === "healthy";
+    });
     await settle("the index has replicas", [1, 2, 3], async () => {
       const found = await replicas();
       return found?.replicas === 1 && found.health === "green";

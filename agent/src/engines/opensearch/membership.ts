@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Instance } from "../engine-driver.ts";
 import { membersOf } from "../members.ts";
 import { call, OpensearchRefusal } from "./api.ts";
 import { type ClusterView, readCluster, readShards, recordMembers, type Shard } from "./cluster-view.ts";
+import { readUnreplicated, recordUnreplicated, type Unreplicated } from "./heartbeat.ts";
+import { readIndexStates } from "./index-states.ts";
 import { isVisible, nodeNameOf, ownNumber } from "./layout.ts";
 
 const exclusion = "cluster.routing.allocation.exclude._name";
@@ -61,24 +64,40 @@ export async function balance(instance: Instance, signal: AbortSignal): Promise<
   if (cluster.members === undefined) return recordMembers(instance, numbers, signal);
   await endExclusions(instance, cluster, signal);
   if (cluster.members.length < 2 || !cluster.members.every((each) => numbers.includes(each))) return;
-  if ((await persistentSettings(instance, signal))[defaultReplicas] !== "0") return;
-  const rows = (await call(
-    instance,
-    { method: "GET", path: "/_cat/indices?format=json&expand_wildcards=all&h=index,rep" },
-    signal,
-  )) as readonly { readonly index: string; readonly rep: string | null }[];
-  const names = rows.filter(({ index, rep }) => rep === "0" && isVisible(index)).map(({ index }) => index);
-  for (const name of names) {
-    const request = { method: "PUT", path: `/${encodeURIComponent(name)}/_settings` } as const;
-    try {
-      await call(instance, { ...request, body: { index: { number_of_replicas: 1 } } }, signal);
-    } catch (error) {
-      // Such as an index that was deleted since, or that refuses changes of its settings.
-      if (!(error instanceof OpensearchRefusal) || error.status >= 500) throw error;
-    }
+  await replicateFirst(instance, signal);
+}
+
+const maxReason = 200;
+
+/** Indices that refuse their first replica, such as those with a block, are recorded and tried again by each call. */
+async function replicateFirst(instance: Instance, signal: AbortSignal): Promise<void> {
+  const isFirst = (await persistentSettings(instance, signal))[defaultReplicas] === "0";
+  const before = isFirst ? [] : await readUnreplicated(instance, signal);
+  if (!isFirst && before.length === 0) return;
+  const indices = (await readIndexStates(instance, signal)).filter(
+    ({ name, id, replicas }) => replicas === 0 && isVisible(name) && (isFirst || before.some((each) => each.id === id)),
+  );
+  const refused: Unreplicated[] = [];
+  for (const { id, name } of indices) {
+    const reason = await replicate(instance, name, signal);
+    if (reason !== undefined) refused.push({ id, name, reason });
   }
-  // Last: it marks, in the state of the cluster, that this is done.
-  await putSettings(instance, { [defaultReplicas]: "1" }, signal);
+  if (!isDeepStrictEqual(refused, before)) await recordUnreplicated(instance, refused, signal);
+  // Last: it marks, in the state of the cluster, that the indices have a replica or are recorded.
+  if (isFirst) await putSettings(instance, { [defaultReplicas]: "1" }, signal);
+}
+
+/** Resolves with the engine's reason if it refused. */
+async function replicate(instance: Instance, name: string, signal: AbortSignal): Promise<string | undefined> {
+  const path = `/${encodeURIComponent(name)}/_settings`;
+  try {
+    await call(instance, { method: "PUT", path, body: { index: { number_of_replicas: 1 } } }, signal);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof OpensearchRefusal) || error.status >= 500) throw error;
+    // The index was deleted since.
+    return error.status === 404 ? undefined : error.message.slice(0, maxReason);
+  }
 }
 
 /** Bytes of each member that leaves, which are still to be moved. */

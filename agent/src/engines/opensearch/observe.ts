@@ -7,7 +7,7 @@ import { healthy, notLive, notObserved, observeWithFront } from "../front/observ
 import { OpensearchRefusal } from "./api.ts";
 import { type ClusterHealth, readFigures, readHealth } from "./figures.ts";
 import { clientListener, frontOf } from "./front.ts";
-import { probe } from "./heartbeat.ts";
+import { probe, readUnreplicated, type Unreplicated } from "./heartbeat.ts";
 import { memberCountOf, opensearchVersion } from "./layout.ts";
 import { runningParameters } from "./parameters.ts";
 import { parametersAtStart } from "./settings.ts";
@@ -40,7 +40,8 @@ async function readFront(instance: Instance, signal: AbortSignal): Promise<numbe
 async function readMember(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
   const health = await readHealth(instance, signal);
   // Without a leader a write waits for one.
-  if (!health.hasLeader) return { ...notObserved, responded: true, checks: checksOf(instance, health, withoutLeader) };
+  if (!health.hasLeader)
+    return { ...notObserved, responded: true, checks: checksOf(instance, health, withoutLeader, []) };
   const written = probe(instance, signal).then(
     () => healthy("liveness"),
     (error: unknown) => {
@@ -48,10 +49,11 @@ async function readMember(instance: Instance, signal: AbortSignal): Promise<Engi
       throw error;
     },
   );
-  const [liveness, running, figures] = await Promise.all([
+  const [liveness, running, figures, unreplicated] = await Promise.all([
     written,
     runningParameters(instance, signal),
     readFigures(instance, signal),
+    memberCountOf(instance) > 1 ? readUnreplicated(instance, signal).catch(ifRefused) : [],
   ]);
   const pendingRestart = parametersAtStart(instance).flatMap(([name, value]) =>
     running.get(name) === value ? [] : [name],
@@ -59,7 +61,7 @@ async function readMember(instance: Instance, signal: AbortSignal): Promise<Engi
   return {
     responded: true,
     version: opensearchVersion,
-    checks: checksOf(instance, health, liveness),
+    checks: checksOf(instance, health, liveness, unreplicated),
     pendingRestart,
     effectiveParameters: Object.fromEntries(running),
     dataBytes: figures.dataBytes,
@@ -68,17 +70,41 @@ async function readMember(instance: Instance, signal: AbortSignal): Promise<Engi
 
 const withoutLeader = notLive("the members have no leader");
 
-function checksOf(instance: Instance, health: ClusterHealth, liveness: EngineCheck): EngineCheck[] {
+/** Liveness has the fault of the index that the record is in. */
+function ifRefused(error: unknown): readonly Unreplicated[] {
+  if (error instanceof OpensearchRefusal) return [];
+  throw error;
+}
+
+function checksOf(
+  instance: Instance,
+  health: ClusterHealth,
+  liveness: EngineCheck,
+  unreplicated: readonly Unreplicated[],
+): EngineCheck[] {
   const quorum = health.hasLeader ? healthy("quorum") : { ...withoutLeader, name: "quorum" };
-  return [liveness, clusterCheck(instance, health), quorum];
+  return [liveness, clusterCheck(instance, health, unreplicated), quorum];
 }
 
 /** Copies of shards that are missing are no fault of a single member, which has no place for them. */
-function clusterCheck(instance: Instance, { status, unassignedShards }: ClusterHealth): EngineCheck {
+function clusterCheck(
+  instance: Instance,
+  { status, unassignedShards, fillingShards }: ClusterHealth,
+  unreplicated: readonly Unreplicated[],
+): EngineCheck {
   const name = "cluster";
   if (status === "red") return { name, status: "unhealthy", reason: "an index lacks a primary shard" };
-  if (status === "yellow" && memberCountOf(instance) > 1)
-    return { name, status: "degraded", reason: `${unassignedShards} copies of shards have no member` };
+  if (status === "yellow" && memberCountOf(instance) > 1) {
+    const missing = unassignedShards > 0 ? [`${unassignedShards} copies of shards have no member`] : [];
+    const filling = fillingShards > 0 ? [`${fillingShards} copies of shards are being filled`] : [];
+    return { name, status: "degraded", reason: [...missing, ...filling].join(", ") };
+  }
+  const [refusing] = unreplicated;
+  if (refusing !== undefined) {
+    const others = unreplicated.length > 1 ? ` and ${unreplicated.length - 1} more` : "";
+    const reason = `the index ${refusing.name}${others} has no replica: ${refusing.reason}`;
+    return { name, status: "degraded", reason };
+  }
   return healthy(name);
 }
 
