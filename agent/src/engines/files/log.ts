@@ -3,7 +3,9 @@ import type { EngineFailure, ParsedLogLine } from "../engine-driver.ts";
 /** Parses a line such as `2026/11/29 09:05:37 WARNING: message`; the process runs with TZ=UTC. */
 export function parseLog(line: string): ParsedLogLine | undefined {
   const match =
-    /^(\d{4})\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d)(?:\.\d+)? (?:\[?(DEBUG|INFO|WARN|WARNING|ERROR)\]?:? )?(.*)$/s.exec(line);
+    /^(\d{4})\/(\d\d)\/(\d\d) (\d\d:\d\d:\d\d)(?:\.\d+)? (?:\[?(DEBUG|INFO|WARN|WARNING|ERROR)\]?:? )?(.*)$/s.exec(
+      line,
+    );
   if (match === null) return undefined;
   const [, year = "", month = "", day = "", time = "", mark = "", message = ""] = match;
   const level = mark === "" ? "info" : mark.startsWith("WARN") ? "warning" : mark.toLowerCase();
