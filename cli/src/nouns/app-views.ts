@@ -1,18 +1,13 @@
 import type { App } from "@holdfast/sdk/responses.ts";
 import type { CliCommand } from "../command.ts";
-import type { Context } from "../context.ts";
-import { UsageError } from "../exit-code.ts";
 import { appOf } from "../lookup.ts";
 import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
 import { type MetricFlags, showMetrics, withMetricFlags } from "./metrics.ts";
-import { withLogs } from "./service-views.ts";
+import { explained, withLogs } from "./service-views.ts";
 
-/** A hosted app by name or id. Throws NotFound, and UsageError for one that runs outside of the platform. */
-async function hostedOf(context: Context, nameOrId: string): Promise<App> {
-  const app = await appOf(context, nameOrId);
-  if (app.hosted === null)
-    throw new UsageError(`${app.name} runs outside of the platform, which has no logs and metrics of it`);
-  return app;
+/** Why an app has no logs and metrics; undefined for a hosted app. */
+function absenceOf({ name, hosted }: App): string | undefined {
+  return hosted === null ? `${name} runs outside of the platform, which has no logs and metrics of it` : undefined;
 }
 
 /** Read-only commands of a hosted app. */
@@ -22,14 +17,18 @@ export function addAppViews(apps: CliCommand): void {
     .description("show the newest lines that a hosted app printed, oldest first")
     .option("--node <id>", "machine; one that serves by default")
     .example("apps logs shop --follow");
-  withLogs(logs, hostedOf);
+  withLogs(logs, async (context, name) => {
+    const app = await appOf(context, name);
+    return { id: app.id, absence: absenceOf(app) };
+  });
 
   withMetricFlags(apps.command("metrics <app>"))
     .description("show charts of the machines of a hosted app")
     .example("apps metrics shop cpu memory --period 24h")
     .does(async (context, app: string, named: readonly string[], flags: MetricFlags) => {
-      const { id } = await hostedOf(context, app);
-      await showMetrics(context, { id, engine: "app" }, named, flags);
+      const found = await appOf(context, app);
+      const charts = showMetrics(context, { id: found.id, engine: "app" }, named, flags);
+      await explained(charts, absenceOf(found));
     });
 
   withEventFlags(apps.command("events <app>"))

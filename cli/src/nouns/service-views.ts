@@ -1,9 +1,11 @@
 import type { LogLevel, LogLine } from "@holdfast/sdk/responses.ts";
+import { NotFound } from "@holdfast/sdk/errors.ts";
 import { Option } from "commander";
 import { nodeIdOf, nodeLabels } from "../lookup.ts";
 import { nodeColumns } from "./service-fields.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
+import { UsageError } from "../exit-code.ts";
 import { integer, omitUndefined, timeOrAge, take } from "../flag-values.ts";
 import { printable } from "../printable.ts";
 import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
@@ -27,6 +29,8 @@ interface LogOwner {
   readonly labels?: ReadonlyMap<string, string>;
   /** The id of a node of the flag --node; the flag has ids by default. */
   nodeId?(node: string): Promise<string>;
+  /** Why it has no log. */
+  readonly absence?: string | undefined;
 }
 
 /** Flags and action of the command `logs` of a noun. */
@@ -37,7 +41,19 @@ export function withLogs(command: CliCommand, find: (context: Context, name: str
     .addOption(new Option("--level <level>", "minimum level").choices(["debug", "info", "warning", "error"]))
     .option("-n, --limit <lines>", "number of newest lines, at most 200; 100 by default, all with --since", integer)
     .option("--follow", "show new lines as they come")
-    .does(async (context, name: string, flags: LogFlags) => showLogs(context, await find(context, name), flags));
+    .does(async (context, name: string, flags: LogFlags) => {
+      const owner = await find(context, name);
+      await explained(showLogs(context, owner, flags), owner.absence);
+    });
+}
+
+/** The result of a request; if the API has nothing for the object, the error is the reason, if there is one. */
+export async function explained(request: Promise<void>, absence: string | undefined): Promise<void> {
+  try {
+    await request;
+  } catch (error) {
+    throw error instanceof NotFound && absence !== undefined ? new UsageError(absence) : error;
+  }
 }
 
 /** Read-only commands of a service. */
