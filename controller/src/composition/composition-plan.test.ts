@@ -94,11 +94,11 @@ describe("a change of a resource that runs", () => {
 
   test("that fails has the reason of the resource, or says that it was not applied", () => {
     const reason = "The program ended before it was ready, with the exit code 1.";
-    const kept = { ...running, isChangeApplied: false };
-    expect(faultOf(member, { ...kept, changeFailure: reason })).toBe(
+    const former = { ...running, isChangeApplied: false };
+    expect(faultOf(member, { ...former, changeFailure: reason })).toBe(
       `web: the deployment of the app failed: ${reason}`,
     );
-    expect(faultOf(member, kept)).toBe("web: the deployment of the app failed: it was not applied.");
+    expect(faultOf(member, former)).toBe("web: the deployment of the app failed: it was not applied.");
     expect(faultOf(member, { ...running, changeFailure: "An earlier one." })).toBeUndefined();
   });
 

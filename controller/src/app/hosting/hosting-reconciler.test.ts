@@ -387,11 +387,11 @@ test("a deployment that fails leaves the app Running, with its last lines", asyn
 test("after a failed deployment the app has the settings of what serves, and changes, restarts and attachments start there", async () => {
   const settingsOf = (deploymentId: string) => deployments.get(deploymentId)?.object.spec.settings;
   expect(app().spec.hosting.deploymentId).toBe(second);
-  const shown = () => {
+  const summary = () => {
     const { hosted } = appMessage(app(), { ...commands, isRunning: () => true });
     return hosted && [hosted.imageRef, hosted.env, hosted.servesNewest, hosted.failedDeploymentNumber, hosted.reason];
   };
-  expect(shown()).toEqual(["shop:2", {}, false, 3, "It ended."]);
+  expect(summary()).toEqual(["shop:2", {}, false, 3, "It ended."]);
 
   await expect(commands.rolledBack(scenario.begin(), app(), undefined, signal)).rejects.toMatchObject({
     key: "WRONG_STATE",
@@ -415,7 +415,7 @@ test.each([
     "nginx",
     "The organization has no image nginx in the platform's registry, the only one that apps run from. Push it ",
   ],
-])("the image %s, which the registry does not have, fails its deployment at once", async (imageRef, reason) => {
+])("the image %s, which the registry does not have, fails its deployment", async (imageRef, reason) => {
   const missing = await change({ imageRef }, ["image_ref"]);
   await converge();
   expect(deployments.get(missing)?.object.status).toMatchObject({

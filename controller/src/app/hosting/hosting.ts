@@ -33,7 +33,7 @@ export interface HostingStatus {
   readonly nodeIds: readonly string[];
   /** Ids of the machines on which a release serves, as they last reported. */
   readonly readyIds: readonly string[];
-  /** True once every ingress has passed requests to a machine of the app; false again while it is stopped or in Error. */
+  /** True once every ingress passes requests to a machine of the app; false again while it is stopped or in Error. */
   readonly isPublished: boolean;
   /** Deployment that all machines have served; null before the first one. */
   readonly servingId: string | null;
