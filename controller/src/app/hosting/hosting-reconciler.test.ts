@@ -87,7 +87,7 @@ beforeAll(async () => {
     const isAllowed = request.headers.authorization === "Bearer t";
     if (isAllowed && pathname.endsWith("/tags/list")) {
       const isKnown = pathname === `/v2/${organizationId}/shop/tags/list`;
-      response.writeHead(isKnown ? 200 : 404).end(JSON.stringify(isKnown ? { tags: ["1", "2"] } : { errors: [] }));
+      response.writeHead(isKnown ? 200 : 404).end(JSON.stringify(isKnown ? { tags: ["2", "1"] } : { errors: [] }));
       return;
     }
     response.writeHead(isAllowed ? (isFound ? 200 : 404) : 401, { "docker-content-digest": digest }).end();

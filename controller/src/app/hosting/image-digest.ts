@@ -73,11 +73,11 @@ export async function findDigest(
   return { digest };
 }
 
-/** Tags in the registry's response; none for a repository whose images are all deleted. */
+/** Tags in the registry's response, sorted; none for a repository whose images are all deleted. */
 function tagsOf({ status, text }: RegistryResponse): readonly string[] {
   if (status !== 200) throw new Error(`the registry has no list of tags: status ${status}`);
   const { tags } = JSON.parse(text) as { tags?: unknown };
-  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string").toSorted() : [];
 }
 
 function tokenOf(text: string): string {
