@@ -115,6 +115,8 @@ describe.skipIf(skipped !== undefined)("a deployment that is killed", () => {
     await untilServed();
     expect(machine.pidsOf("/app/server.mjs")).not.toContain(before);
     expect(machine.agentPids()).toEqual(agents);
+    const reason = /^The program was killed \(out of memory\) and is started again/;
+    expect((await machine.logLines()).some((line) => reason.test(line))).toBe(true);
   });
 
   test("an upgraded connection stays with the old release until its drain ends", async () => {
