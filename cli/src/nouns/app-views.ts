@@ -5,7 +5,7 @@ import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
 import { type MetricFlags, showMetrics, withMetricFlags } from "./metrics.ts";
 import { explained, withLogs } from "./service-views.ts";
 
-/** Why an app has no logs and metrics; undefined for a hosted app. */
+/** The reason for which an app has no logs and metrics; undefined for a hosted app. */
 function absenceOf({ name, hosted }: App): string | undefined {
   return hosted === null ? `${name} runs outside of the platform, which has no logs and metrics of it` : undefined;
 }

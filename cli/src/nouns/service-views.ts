@@ -29,7 +29,7 @@ interface LogOwner {
   readonly labels?: ReadonlyMap<string, string>;
   /** The id of a node of the flag --node; the flag has ids by default. */
   nodeId?(node: string): Promise<string>;
-  /** Why it has no log. */
+  /** The reason for which it has no log. */
   readonly absence?: string | undefined;
 }
 
