@@ -29,7 +29,7 @@ export interface EngineClient {
   arguments?(args: readonly string[]): readonly string[];
   /** True if users are created by the API alone: a copy has a password for each of them. */
   readonly hasManagedUsersOnly?: true;
-  /** True if the members elect their leader, so that one member grows to three at once. */
+  /** True if the members elect their leader, so that one member grows to three in one step. */
   readonly electsLeader?: true;
 }
 

@@ -53,7 +53,8 @@ export function appMessage(app: AppObject, context: AppMessageContext): App {
     ...(spec.homeUrl !== null && { homeUrl: spec.homeUrl }),
     attachments: spec.attachments.map((attachment) => attachmentMessage(metadata.id, attachment, isRunning)),
     domains: spec.domains.map((domain) => domainMessage(metadata.id, domain, certificateOf(metadata.id, domain))),
-    ...(hosted && desired && { hosted: { ...hostedMessage(hosted, { desired, serving, failed }), url: urlOf(hosted) } }),
+    ...(hosted &&
+      desired && { hosted: { ...hostedMessage(hosted, { desired, serving, failed }), url: urlOf(hosted) } }),
     ...(inProgress && !isFinished(inProgress) && { operation: operationMessage(inProgress) }),
     ...(metadata.managedBy && { managedBy: { kind: metadata.managedBy.kind, id: metadata.managedBy.id } }),
     createdAt: timestampFromMs(metadata.createdAt),
