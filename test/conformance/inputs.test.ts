@@ -48,6 +48,8 @@ function longestText(rules: ReturnType<typeof constraintsOf>): number | undefine
 const totals: ReadonlyMap<string, number> = new Map([
   ["env", 32 << 10],
   ["secret_env", 128 << 10],
+  ["set_env", 32 << 10],
+  ["set_secret_env", 128 << 10],
 ]);
 
 /** Bytes of JSON of the largest ASCII input; a text without a limit counts as 64 characters. */

@@ -153,6 +153,7 @@ function wordsOf(argument: CliCommand["registeredArguments"][number]): string[] 
   if (argument.argChoices !== undefined) return [argument.argChoices[0] ?? ""];
   if (argument.name() === "service-id" || argument.name() === "node") return [id];
   if (argument.name() === "changes") return ["work_mem=8MB"];
+  if (argument.name() === "name=value") return ["LOG_LEVEL=debug"];
   if (argument.name() === "files") return [file];
   return argument.required ? [id] : [];
 }

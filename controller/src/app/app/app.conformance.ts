@@ -89,6 +89,7 @@ export default {
   sentSecrets: {
     "holdfast.v1.CreateAppRequest.secret_env": "for the app's own program; opened only for its machines",
     "holdfast.v1.UpdateAppRequest.secret_env": "for the app's own program; opened only for its machines",
+    "holdfast.v1.UpdateAppRequest.set_secret_env": "as secret_env",
   },
   nameScopes: {
     "app-api.ts": "organization",
