@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
 import { ReleaseSchema, WorkloadSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ComponentStatus } from "../../os/keeper-client.ts";
 import { createWorkloadStatus } from "../workload-status.ts";
 import { createAppReconciler } from "./app-reconciler.ts";
@@ -30,33 +29,34 @@ const specOf = (...ids: string[]) =>
     address: "127.0.0.1",
   });
 
-/** A machine whose program of the release "old" ends soon after each start, and whose pulls take longer than that. */
+/** Rejects once the signal aborts. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+}
+
+/** A machine that serves the release "old". The test ends programs, and says when the image of "new" is pulled. */
 function machine() {
   let slots: Slots = { a: { release: release("old"), restartCount: 0n, wasReady: true }, serving: "a" };
   const runs = new Map<SlotName, ComponentStatus>();
   const listeners = new Set<(slot: SlotName) => void>();
-  const unpacked: string[] = [];
-  const started: string[] = [];
-  const ended = new AbortController();
-  onTestFinished(() => ended.abort());
+  const pulls: string[] = [];
+  const starts: string[] = [];
+  const changes = new Set<() => void>();
+  const image = Promise.withResolvers<void>();
+  const note = (list: string[], id: string) => {
+    list.push(id);
+    for (const change of changes) change();
+  };
   const containers: Containers = {
     async unpack({ id }, signal) {
-      if (id === "new") await sleep(600, undefined, { signal });
-      unpacked.push(id);
+      note(pulls, id);
+      if (id === "new") await Promise.race([image.promise, aborted(signal)]);
       return { args: ["serve"], env: [], cwd: "/", user: { uid: 0, gid: 0 } };
     },
     async start(slot, { id }) {
-      started.push(id);
       const at = { pid: 1, startedAt: Date.now(), endedAt: null, exit: null, cause: null, starts: 1 };
       runs.set(slot, { name: slot, state: "running", ...at });
-      if (id !== "old") return;
-      sleep(100, undefined, { signal: ended.signal }).then(
-        () => {
-          runs.set(slot, { name: slot, state: "empty", ...at, exit: { code: 9, signal: null }, cause: "exited" });
-          for (const listener of listeners) listener(slot);
-        },
-        () => undefined,
-      );
+      note(starts, id);
     },
     status: (slot) => runs.get(slot),
     isRunning: (slot) => runs.get(slot)?.state === "running",
@@ -92,19 +92,43 @@ function machine() {
     now: Date.now,
     log: silentLog,
   });
-  return { reconciler, unpacked, started };
+  /** Ends the program in the slot. */
+  function end(slot: SlotName): void {
+    const run = runs.get(slot);
+    if (run === undefined) throw new Error(`No program runs in the slot ${slot}.`);
+    runs.set(slot, { ...run, state: "empty", exit: { code: 9, signal: null }, cause: "exited" });
+    for (const listener of listeners) listener(slot);
+  }
+  /** Resolves once the list has the release as often as given. */
+  function times(list: readonly string[], id: string, count: number): Promise<void> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (list.filter((each) => each === id).length < count) return;
+        changes.delete(check);
+        resolve();
+      };
+      changes.add(check);
+      check();
+    });
+  }
+  return { reconciler, pulls, starts, image, end, times };
 }
 
-test("a deployment is not interrupted by a serving release that ends again and again", async () => {
-  const { reconciler, unpacked, started } = machine();
+test("a serving release that ends is started again beside a deployment, which continues its pull", async () => {
+  const { reconciler, pulls, starts, image, end, times } = machine();
   const changed = new AbortController();
   const round = reconciler.converge(specOf("old", "new"), {
     urgent: changed.signal,
     changed: changed.signal,
   });
-  await expect.poll(() => started.includes("new"), { timeout: 10_000 }).toBe(true);
-  expect(unpacked.filter((id) => id === "new")).toHaveLength(1);
-  expect(started.filter((id) => id === "old").length).toBeGreaterThan(1);
+  // A round that ends before the test ends it rejects with the reason.
+  const during = (condition: Promise<void>) => Promise.race([round, condition]);
+  await during(times(pulls, "new", 1));
+  end("a");
+  await during(times(starts, "old", 2));
+  image.resolve();
+  await during(times(starts, "new", 1));
+  expect(pulls.filter((id) => id === "new")).toHaveLength(1);
   changed.abort(new Error("the test ends"));
   await expect(round).rejects.toThrow("the test ends");
 });
