@@ -10,6 +10,8 @@ import { checkout } from "./set-up.js";
 const handlers =
   'import type { Call } from "@holdfast/common/call.ts";\ninterface Unit { commit(s: unknown): number; audit(c: unknown): number }';
 
+const sleep = 'import { setTimeout as sleep } from "node:timers/promises";\n\n';
+
 /** Sources, and our rules that find something in each. */
 const cases = [
   [
@@ -56,6 +58,27 @@ const cases = [
     "no-sql-sleep",
   ],
   ["a statement that waits for a lock", 'export const a = "SELECT pg_advisory_lock(1)";'],
+
+  ["a test that waits for a time", `${sleep}await sleep(50);`, "no-clock-wait"],
+  [
+    "a test that waits for a timer",
+    `${sleep}await sleep(0);\nawait new Promise((go) => setTimeout(go, 50));`,
+    "no-clock-wait",
+  ],
+  [
+    "a chained wait in a test",
+    `${sleep}export const e = async (a: string) => {\n  if (a === "") await sleep(600, undefined, { ref: false });\n};`,
+    "no-clock-wait",
+  ],
+  ["a test that gives the reason of a wait", `${sleep}// Time alone ends the lease.\nawait sleep(50);`],
+  [
+    "a test that waits for fake time",
+    `${sleep}declare const vi: { useFakeTimers(): void };\nvi.useFakeTimers();\nawait sleep(50);`,
+  ],
+  [
+    "a test that waits for its own function",
+    "declare const sleep: (ms: number) => Promise<void>; // timers\n\nawait sleep(1);\nexport {};",
+  ],
 
   ["a statement", "declare const f: () => Promise<void>;\nexport const e = () => {\n  void f();\n};", "no-void-call"],
   ["an arrow", "declare const f: () => Promise<void>;\nexport const e = () => void f();", "no-void-call"],
@@ -121,8 +144,9 @@ const cases = [
 
 const directory = mkdtempSync(join(tmpdir(), "holdfast-lint-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
-/** A component needs the ending of its syntax. */
-const fileOf = (index) => `case-${index}.${/<\/|\/>/.test(cases[index][1]) ? "tsx" : "ts"}`;
+/** A component needs the ending of its syntax, a test that of tests. */
+const endingOf = (text) => (text.includes("timers") ? "test.ts" : /<\/|\/>/.test(text) ? "tsx" : "ts");
+const fileOf = (index) => `case-${index}.${endingOf(cases[index][1])}`;
 
 /** Our rules that found something, by file. */
 const found = new Map();

@@ -72,6 +72,7 @@ test("reports settings only with the engine's own response to them", async () =>
   // The observation that follows already has its response and arrives last.
   await converge({ generation: 3n, parameters: { at_start: "2" } });
   await observed(({ generation }) => generation === 3n);
+  // More than the slow response of the engine takes.
   await sleep(1_500);
   const reported = controller.observations.filter(({ generation }) => generation === 3n);
   for (const { pendingRestart, effectiveParameters } of reported) {

@@ -65,6 +65,7 @@ describe.skipIf(skipped !== undefined)(
           () => (written.rows += 1),
           () => (written.failed += 1),
         );
+        // The rate of the writer.
         await sleep(5);
       }
     }
@@ -126,6 +127,7 @@ describe.skipIf(skipped !== undefined)(
           const input = { case: "listEngineUsers" as const, value: {} };
           const task = { ...machine.header, lane: Lane.QUERY, class: TaskClass.QUICK, input };
           requests.push(machine.controller.perform(task));
+          // The rate of the requests.
           await sleep(50);
         }
       })();

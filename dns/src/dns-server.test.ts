@@ -95,6 +95,7 @@ test("several queries on one TCP connection are served in order, in any segmenta
   const socket = connect(server.port, "127.0.0.1");
   for (const byte of [bytes.subarray(0, 1), bytes.subarray(1, 40), bytes.subarray(40)]) {
     socket.write(byte);
+    // The system sends each part as one segment.
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   expect(await answersOn(socket, 3)).toEqual([1, 2, 3]);

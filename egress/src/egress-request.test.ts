@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from "node:net";
 import { Readable } from "node:stream";
@@ -47,6 +47,7 @@ async function listen(server: Server | TcpServer): Promise<number> {
 async function settledCount(count: () => number): Promise<number> {
   for (;;) {
     const before = count();
+    // A writer that is not paused writes within this time.
     await sleep(200);
     if (count() === before) return before;
   }
@@ -61,7 +62,7 @@ const requestOf = (more: Partial<EgressRequest> = {}): EgressRequest => ({
 });
 
 test("bodies stream in both directions, with the requested method and headers", async () => {
-  const echo = async (request: IncomingMessage, response: import("node:http").ServerResponse) => {
+  const echo = async (request: IncomingMessage, response: ServerResponse) => {
     response.writeHead(201, { "x-method": request.method, "x-sent": request.headers["x-sent"] });
     await pipeline(request, response);
   };
@@ -88,7 +89,7 @@ test("a response body above its limit fails and is not read further", async () =
 
 test("a slow reader pauses the target", async () => {
   let written = 0;
-  const endless = async (response: import("node:http").ServerResponse) => {
+  const endless = async (response: ServerResponse) => {
     while (!response.destroyed) {
       if (!response.write(Buffer.alloc(64 << 10))) await once(response, "drain").catch(() => undefined);
       written += 64 << 10;
@@ -108,10 +109,12 @@ test("a slow reader pauses the target", async () => {
 
 test("a reader of a dropped body ends, and a short remainder keeps the connection", async () => {
   const sockets = new Set<unknown>();
+  const longOnes: ServerResponse[] = [];
+  const endNext = () => longOnes.shift()?.end("rest");
   const server = createServer((request, response) => {
     sockets.add(request.socket);
     response.write("begun");
-    if (request.url === "/long") setTimeout(() => response.end("rest"), 100);
+    if (request.url === "/long") longOnes.push(response);
     else response.end();
   });
   const egress = client();
@@ -119,7 +122,9 @@ test("a reader of a dropped body ends, and a short remainder keeps the connectio
   const dropped = await egress.request(`${url}/long`, requestOf());
   const reader = dropped.body[Symbol.asyncIterator]();
   await reader.next();
-  const [last] = await Promise.all([reader.next(), dropped.drop()]);
+  const dropping = Promise.all([reader.next(), dropped.drop()]);
+  endNext();
+  const [last] = await dropping;
   expect(last).toEqual({ done: true, value: undefined });
   await setImmediate();
   const partial = await egress.request(`${url}/long`, requestOf());
@@ -127,7 +132,9 @@ test("a reader of a dropped body ends, and a short remainder keeps the connectio
     expect(String(chunk)).toBe("begun");
     break;
   }
-  await sleep(300);
+  endNext();
+  await partial.drop();
+  await setImmediate();
   expect(String(await (await egress.request(url, requestOf())).bytes())).toBe("begun");
   expect(sockets.size).toBe(1);
 });

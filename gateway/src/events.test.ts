@@ -85,6 +85,7 @@ test("nothing is read after the client has disconnected", async () => {
   await follow(`/managed-services/${id}/logs?follow=true`, {}, (text) => text.includes("data"));
   gateway.logged.length = 0;
   gateway.state.services.delete(id);
+  // More than the pause between two readings.
   await new Promise((resolve) => setTimeout(resolve, 700));
   expect(gateway.logged).toEqual([]);
 });

@@ -35,6 +35,7 @@ test("a repeated request gets the stored response", async () => {
 });
 
 test("concurrent requests are carried out once and get one response", async () => {
+  // More than the others take to arrive.
   gateway.state.beforeCreate = () => new Promise((resolve) => setTimeout(resolve, 50));
   const answers = await Promise.all([create("twice"), create("twice"), create("twice")]);
   expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);

@@ -64,9 +64,11 @@ describe.skipIf(soakS === 0)(
       while (performance.now() < untilMs) {
         const pause = random.pick([pauseMachine, pauseEngine, pauseAgent]);
         const repair = pause(random.pick([primary, primary, replica]));
+        // A random length of the pause.
         await sleep(random.next() * longestPauseMs);
         repair();
         pauses += 1;
+        // A random time between two faults.
         await sleep(random.next() * longestCalmMs);
         expect({ seed, pauses, ...(await roles()) }).toMatchObject({ primary, term });
       }

@@ -78,6 +78,7 @@ const tolerated: Readonly<Record<string, Fault>> = {
     method: "PUT",
     matches: always,
     misbehave: async () => {
+      // The store is slow.
       await sleep(300);
       return false;
     },

@@ -172,6 +172,7 @@ describe("two controllers, one of which exports", () => {
           withinMs: 120_000,
         },
       );
+      // The paused controller loses its lease within this time.
       await delay(Math.max(0, stoppedAt + 30_000 - Date.now()));
     } finally {
       killImmediately(pid, "SIGCONT");

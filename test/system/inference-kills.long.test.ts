@@ -99,11 +99,13 @@ describe("a process of the inference proxy that is killed", () => {
         else if (end === "token_ceiling_exceeded") results.refused += 1;
         else results.broken += 1;
         refusedSinceOk = end === "token_ceiling_exceeded" ? refusedSinceOk + 1 : 0;
+        // The rate of a worker.
         await delay(end === "ok" ? 25 : 50);
       }
     };
     const workers = [other.url, other.url, other.url, platform.admin.inference_url].map(worker);
     for (let kill = 0; kill < kills; kill += 1) {
+      // The moment of the kill.
       await delay(150 + 20 * kill);
       if (kill % 5 === 4) for (const controller of platform.processes().controllers) killImmediately(controller);
       await other.kill9();
@@ -116,6 +118,7 @@ describe("a process of the inference proxy that is killed", () => {
     const of = async () => (await usage("key")).items.find(({ key_id: id }) => id === json.id);
     const total = await waitUntil("usage has all of it", async () => {
       const before = await of();
+      // Usage is complete once two readings of different ticks are equal.
       await delay(2_000);
       const after = await of();
       return before?.requests === after?.requests && after;

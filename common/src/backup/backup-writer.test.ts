@@ -19,14 +19,15 @@ test("a stalled store pauses the sources, with a bounded number of parts in memo
   const opened = Promise.withResolvers<void>();
   const writer = createBackupWriter({ location, key, partBytes, put: () => opened.promise });
   const writing = Promise.all(names.map((name) => writer.write({ name, member: "n-1", bytes: source() })));
+  await expect.poll(() => read).toBeGreaterThanOrEqual(3 * partBytes);
   let before = -1;
   while (read > before) {
     before = read;
+    // A writer that does not wait for the store reads more within this time.
     await sleep(200);
   }
   // Three sealed parts, three pieces that are read or compressed, and the next piece of each stream.
   expect(read).toBeLessThanOrEqual(6 * partBytes + names.length * chunkBytes);
-  expect(read).toBeGreaterThanOrEqual(3 * partBytes);
   opened.resolve();
   expect((await writing).map(({ bytes }) => bytes)).toEqual(names.map(() => streamBytes));
 });
@@ -37,6 +38,7 @@ test("a failed put fails the stream with the same error", async () => {
     for (;;) {
       read += chunkBytes;
       yield randomBytes(chunkBytes);
+      // A put fails between two pieces of the source.
       await sleep(1);
     }
   }

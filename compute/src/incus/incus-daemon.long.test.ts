@@ -98,6 +98,7 @@ describe.skipIf(missing !== undefined)(
       setTimeout(() => impatient.abort(new Error("enough")), 500);
       await expect(first).rejects.toThrow("enough");
       const second = machines.provider.prepare(signal).catch((error: Error) => error.name);
+      // The moment of the kill.
       await new Promise((resolve) => setTimeout(resolve, 500));
       await machines.killDaemon();
       expect(["HostUnreachable", "IncusError", "ComputeFailure", undefined]).toContain(await second);

@@ -30,6 +30,7 @@ describe.skipIf(isolation === "none")(
       // It may end before the kill.
       const ended = once(child, "exit");
       await once(child.stdout, "data");
+      // The moment of the kill.
       await sleep(afterMs);
       child.kill("SIGKILL");
       await ended;
@@ -59,6 +60,7 @@ describe.skipIf(isolation === "none")(
       await machines.provider.start(spec.id, enrollment, signal);
       const state = async () => (await machines.provider.get(spec.id, signal))?.state;
       expect(await state()).toBe("running");
+      // A second start would end the first one within this time.
       await sleep(50);
       expect(await state()).toBe("running");
     });

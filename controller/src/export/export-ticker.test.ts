@@ -254,6 +254,7 @@ test("an outage of two hours leaves no gap, and is announced with its end", asyn
   const before = await stateOf(id);
   for (let n = 0; n < 20; n += 1) {
     time.now += 30_000;
+    // The ticker runs between two steps of its clock.
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   expect(receiver.arrivals.length).toBe(length);
@@ -279,6 +280,7 @@ test.each(["take", "advance", "endTick"] as const)(
       time.now += 30_000;
       return Promise.race([
         died.promise.then(() => true),
+        // The ticker runs between two steps of its clock.
         new Promise<boolean>((go) => setTimeout(() => go(false), 5)),
       ]);
     });
@@ -317,6 +319,7 @@ test("an owner that was paused while another took over moves no cursor back", as
     time.now += 30_000;
     return Promise.race([
       paused.promise.then(() => true),
+      // The ticker runs between two steps of its clock.
       new Promise<boolean>((go) => setTimeout(() => go(false), 5)),
     ]);
   });
@@ -524,6 +527,7 @@ test("after seven days of failures an integration is disabled, with an event", a
   expect(await events(id)).toEqual(expect.arrayContaining(["export.failing", "export.disabled"]));
   const { length } = receiver.arrivals;
   time.now += dayMs;
+  // More than a request of an enabled integration takes.
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(receiver.arrivals.length).toBe(length);
 });

@@ -41,6 +41,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
       queue.work(
         async ({ id, payload }) => {
           seen.push(id);
+          // Some handlers are slower.
           if (payload.n % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
         },
         { concurrency: 20, batch: 50 },

@@ -100,6 +100,7 @@ test("a certificate lost in a restore is adopted, a superseded one is not", asyn
   const key = keyOf(machineKind, "restored");
   const older = await controller.newAgent("restored");
   const snapshot = await controller.store.get(key);
+  // Times of a certificate are full seconds.
   await delay(1_100);
   const newer = await renew(controller.address, older);
   const put = { key, value: snapshot?.value ?? "" };

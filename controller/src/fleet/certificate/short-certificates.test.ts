@@ -30,6 +30,7 @@ test("certificates of six seconds: an agent that renews stays, one that does not
   await session.expect("welcome");
   const begin = Date.now();
   while (Date.now() - begin < 8_000) {
+    // A certificate lives for six seconds of the real clock.
     await delay(1_500);
     identity = await renew(controller.address, identity);
     const next = openSession(controller.dial(identity), helloOf("diligent"));

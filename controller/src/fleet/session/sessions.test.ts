@@ -93,6 +93,7 @@ test("a flood is cut, logged and refused for the penalty", async () => {
   expect((await openSession(controller.dial(agent), helloOf("flood")).ended).details).toBe(
     "the machine's last stream was cut for invalid or too many frames",
   );
+  // Time alone ends the penalty.
   await delay(limits.penaltyMs + 500);
   const again = openSession(controller.dial(agent), helloOf("flood"));
   await again.expect("welcome");
@@ -131,6 +132,7 @@ test("unrequested and repeated results count against the frame rate", async () =
     if (taskId === "t-again") await session.expect("task");
     for (let n = 0; n < 1_000; n += 1) session.send({ case: "taskResult", value: { taskId } });
     expect((await session.ended).details).toBe("too many frames");
+    // Time alone ends the penalty.
     await delay(limits.penaltyMs + 500);
   }
   await expectNobodyElseHurt();

@@ -267,6 +267,7 @@ test.each(["c-1", "c-2"])(
     const { fleet } = where === "c-1" ? one : two;
     await Promise.all(ids.map((id) => fleet.submit(machineId, id, request())));
     await expect.poll(() => ids.every((id) => two.fleet.task(id)?.status === "completed")).toBe(true);
+    // More than a second delivery takes.
     await delay(100);
     expect(session.received.filter(({ frame }) => frame.case === "task")).toHaveLength(200);
     expect(session.received.filter(({ frame }) => frame.case === "cancelTask")).toHaveLength(0);

@@ -205,6 +205,7 @@ test("the password is read from its file, also after a change", async () => {
   await writeFile(passwordFile, "wrong\n");
   const url = postgresql.url.replace("postgres@", "controller@");
   const guarded = createHistory({ url, passwordFile, log: silentLog, now: () => now });
+  // More than a sign-in with the right password takes.
   await expect(Promise.race([guarded.ready, delay(300).then(() => "refused")])).resolves.toBe("refused");
   await writeFile(passwordFile, "first\n");
   await guarded.ready;

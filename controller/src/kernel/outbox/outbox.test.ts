@@ -101,6 +101,7 @@ test("waiting and new entries move to the history in the order of their changes"
 test("only the owner moves entries", async () => {
   open({ ownership: { ...soleOwner, owns: () => false, begin: () => undefined } });
   await change("owned", "x");
+  // More than an owner takes to move an entry.
   await delay(200);
   expect(await types("owned")).toEqual([]);
   open();

@@ -197,6 +197,7 @@ test("a shard moves only after the work on it has ended", async () => {
   const right = first.shards.begin(key);
   await first.controllerRegistry.drain();
   await until(() => right?.signal.aborted === true);
+  // More than a move takes once the work has ended.
   await delay(300);
   expect(running.filter(({ shards }) => shards.owns(key))).toEqual([]);
   right?.end();

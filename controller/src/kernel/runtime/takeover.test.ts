@@ -47,6 +47,7 @@ async function startController(id: string) {
       try {
         const counter = counters.get(key);
         if (counter === undefined || counter.object.status.count >= counter.object.spec.target) return settled;
+        // Each unit of work takes a while, so that a takeover interrupts it.
         await delay(5, undefined, { signal });
         const unit = createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 });
         const count = counter.object.status.count + 1;
@@ -100,13 +101,16 @@ test("each object has one owner at a time while controllers and etcd come and go
     await store.commit({ conditions: [], puts, deletes: [] });
   }
   const first = await startController("1");
+  // The first controller works for a while.
   await delay(300);
   const [second, third] = [await startController("2"), await startController("3")];
+  // All three work for a while.
   await delay(500);
   await first.controllerRegistry.drain();
   await expect.poll(() => ids.filter((id) => first.shards.owns(id))).toEqual([]);
   await first.stop();
   second.cut();
+  // The second one works on without the store.
   await delay(300);
   await etcd.kill();
   await etcd.start();

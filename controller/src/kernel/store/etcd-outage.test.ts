@@ -49,6 +49,7 @@ test("calls fail within the deadline during an outage of etcd, and work again af
   await expect(store.get("/o/1")).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   await expect(put("/o/2", "lost")).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   expect(Date.now() - startedAt).toBeLessThan(60_000);
+  // The outage lasts, so that the watch tries again and fails.
   await delay(2_000);
   await etcd.start();
   expect((await put("/o/3", "after")).committed).toBe(true);
