@@ -55,7 +55,8 @@ export interface AppFrontDeps {
 export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFrontDeps): AppFront {
   const file = join(stateDir, "instance", "front.cfg");
   const commandSocket = join(runDir, "engine", "front.sock");
-  const isRunning = () => keeper.component(frontComponent)?.state === "running";
+  const stateOf = () => keeper.component(frontComponent)?.state ?? "empty";
+  const isRunning = () => stateOf() === "running";
 
   async function start(): Promise<void> {
     await keeper.order({
@@ -105,7 +106,8 @@ export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFr
     },
     async stop(withinMs) {
       const graceMs = Math.max(withinMs, stop.graceMs);
-      if (isRunning()) await keeper.order({ op: "stop", name: frontComponent, ...stop, graceMs });
+      // One that an earlier agent has begun to stop still has requests.
+      if (stateOf() !== "empty") await keeper.order({ op: "stop", name: frontComponent, ...stop, graceMs });
     },
   };
 }

@@ -45,7 +45,10 @@ export function createAppWorkload(deps: WorkloadDeps): Workload {
     now: clock.now,
     onChange: () => report.schedule(),
     facts: () => states.message(),
-    fields: () => ({ app: states.message() }),
+    fields() {
+      const app = states.message();
+      return app === undefined ? {} : { app };
+    },
   });
   const front = createAppFront({ keeper, stateDir, runDir, softwareRoot });
   const relay = createAppRelay({ keeper, stateDir, runDir, dataDir, softwareRoot });

@@ -13,11 +13,12 @@ export interface ReleaseStates {
   setSlots(slots: Slots): void;
   /** Sets the progress of a release; the reason is that of a delay, and remains while the release makes no progress. */
   setProgress(releaseId: string, progress: Progress, reason?: string): void;
-  message(): AppObservation;
+  /** Undefined until the agent has read its slots, so that no report lacks a release that serves. */
+  message(): AppObservation | undefined;
 }
 
 export function createReleaseStates(onChange: () => void): ReleaseStates {
-  let slots: Slots = {};
+  let slots: Slots | undefined;
   const progress = new Map<string, { readonly state: Progress; readonly reason: string }>();
   return {
     setSlots(next) {
@@ -32,9 +33,10 @@ export function createReleaseStates(onChange: () => void): ReleaseStates {
       onChange();
     },
     message() {
+      if (slots === undefined) return undefined;
       const { serving } = slots;
       const releases = slotNames.flatMap((name) => {
-        const slot = slots[name];
+        const slot = slots?.[name];
         if (slot === undefined) return [];
         const { id } = slot.release;
         if (slot.failure !== undefined)

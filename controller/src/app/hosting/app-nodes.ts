@@ -3,6 +3,7 @@ import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import { evictsNodes } from "#fleet/host/host.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
+import type { MachineState } from "#fleet/machine/machine-lifecycle.ts";
 import { newMetadata, type Stored } from "#kernel/store/resource.ts";
 import { appKind } from "../app/app.ts";
 import type { HostedApp } from "./hosted-app.ts";
@@ -19,6 +20,8 @@ export interface AppNodes {
 }
 
 const gib = 1024 ** 3;
+/** States in which a machine does not run. One that has failed, or whose host is silent, may run. */
+const downStates: ReadonlySet<MachineState> = new Set(["pending", "creating", "stopped"]);
 
 /** Reason for which a machine does not serve: that of its state, or of its first check that is unhealthy. */
 function reasonIn(instance: InstanceObservation | undefined): { readonly reason?: string } {
@@ -50,6 +53,7 @@ export function createAppNodes({
         id,
         presence: isAbsent ? "absent" : isLeaving ? "leaving" : "present",
         hasSession: session !== undefined,
+        isDown: machine !== undefined && downStates.has(machine.status.state),
         isHealthy:
           session !== undefined &&
           instance?.state === "running" &&

@@ -3,6 +3,7 @@ import type { NodeReport } from "./delivery-plan.ts";
 import type { HostedApp } from "./hosted-app.ts";
 import type { HostingStatus } from "./hosting.ts";
 import { type HostingFacts, type ObservedNode, planHosting } from "./hosting-plan.ts";
+import { silentDrainGraceMs } from "./node-endings.ts";
 
 const now = 1_000_000;
 
@@ -49,7 +50,8 @@ function app(
 }
 
 function node(id: string, change: Partial<ObservedNode> = {}): ObservedNode {
-  return { id, presence: "present", hasSession: true, isHealthy: true, isStopped: false, report: undefined, ...change };
+  const running = { hasSession: true, isDown: false, isHealthy: true, isStopped: false };
+  return { id, presence: "present", ...running, report: undefined, ...change };
 }
 
 function report(generation: number, servingReleaseId: string, states: Record<string, string>): NodeReport {
@@ -65,6 +67,7 @@ function report(generation: number, servingReleaseId: string, states: Record<str
 
 const facts = (change: Partial<HostingFacts>): HostingFacts => ({
   now,
+  drainMs: 30_000,
   isReachable: false,
   endpoints: [],
   newIds: ["new-1", "new-2", "new-3"],
@@ -195,8 +198,8 @@ describe("the machines of an app that serves", () => {
     const starting = planHosting(running, facts({ nodes: [leaving, node("n2")] }));
     expect(starting).toMatchObject({ created: [], deleted: [] });
     const other = node("n2", { report: serves });
-    const lost = planHosting(running, facts({ nodes: [{ ...leaving, hasSession: false }, other] }));
-    expect(lost).toMatchObject({ created: [], deleted: ["n1"], status: { nodeIds: ["n2"] } });
+    const down = planHosting(running, facts({ nodes: [{ ...leaving, hasSession: false, isDown: true }, other] }));
+    expect(down).toMatchObject({ created: [], deleted: ["n1"], status: { nodeIds: ["n2"] } });
   });
 
   test("a superfluous one loses its route, then ends its requests, then is deleted", () => {
@@ -216,6 +219,67 @@ describe("the machines of an app that serves", () => {
     expect(ended).toMatchObject({ deleted: ["n2"], status: { nodeIds: ["n1"], readyIds: ["n1"] } });
     expect(ended.status.delivery).toMatchObject({ generation: 3 });
     expect(ended.status.delivery).not.toHaveProperty("drainedIds");
+  });
+
+  test.each([
+    ["has no session", { hasSession: false, report: serves }],
+    ["has no session, and no report since a controller has started", { hasSession: false }],
+    ["has an agent that has just started, and reports no release yet", { report: report(1, "", {}) }],
+  ])("a superfluous one that %s is deleted only after the time of its requests", (_, change) => {
+    const nodes = [node("n1", { report: serves }), node("n2", change)];
+    const scaled = app({ ...running.status.hosting, nodeIds: ["n1", "n2"], readyIds: ["n1", "n2"] }, "old", 1);
+    const withoutRoute = planHosting(scaled, facts({ nodes }));
+    expect(withoutRoute).toMatchObject({
+      deleted: [],
+      status: { readyIds: ["n1"], servedIds: ["n1", "n2"], endings: [{ id: "n2", since: now }] },
+    });
+    const stored = app({ ...withoutRoute.status }, "old", 1);
+    const drainedMs = 30_000 + silentDrainGraceMs;
+    const early = planHosting(stored, facts({ nodes, now: now + drainedMs - 1 }));
+    expect(early).toMatchObject({ deleted: [], status: { endings: [{ id: "n2", since: now }] } });
+    const silent = [nodes[0] as ObservedNode, node("n2", { ...change, hasSession: false })];
+    const late = planHosting(stored, facts({ nodes: silent, now: now + drainedMs }));
+    expect(late).toMatchObject({ deleted: ["n2"], status: { nodeIds: ["n1"], servedIds: ["n1"] } });
+    const after = planHosting(app({ ...late.status }, "old", 1), facts({ nodes: [node("n1", { report: serves })] }));
+    expect(after.status).not.toHaveProperty("endings");
+  });
+
+  test("a superfluous one that never served, that is down, or that has stopped is deleted at once", () => {
+    const before = { ...running.status.hosting, nodeIds: ["n1", "n2"], readyIds: ["n1"], servedIds: ["n1"] };
+    const other = node("n1", { report: serves });
+    const deletedWith = (status: Partial<HostingStatus>, change: Partial<ObservedNode>) =>
+      planHosting(app({ ...before, ...status }, "old", 1), facts({ nodes: [other, node("n2", change)] })).deleted;
+    expect(deletedWith({}, { hasSession: false })).toEqual(["n2"]);
+    expect(deletedWith({ servedIds: ["n1", "n2"] }, { hasSession: false, isDown: true })).toEqual(["n2"]);
+    const delivery = { ...serving, generation: 2, drainedIds: ["n2"] };
+    const stopped = { hasSession: false, isStopped: true, report: { ...serves, generation: 2 } };
+    expect(deletedWith({ servedIds: ["n1", "n2"], delivery }, stopped)).toEqual(["n2"]);
+    // A status of an earlier release does not name the machines that have served.
+    const { servedIds: _, ...earlier } = before;
+    const plan = planHosting(app(earlier, "old", 1), facts({ nodes: [other, node("n2", { hasSession: false })] }));
+    expect(plan).toMatchObject({ deleted: [], status: { servedIds: ["n1", "n2"] } });
+  });
+
+  test("of those that are superfluous, one without a session ends first", () => {
+    const scaled = app({ ...running.status.hosting, nodeIds: ["n1", "n2"], readyIds: ["n1", "n2"] }, "old", 1);
+    const nodes = (first: boolean, second: boolean) => [
+      node("n1", { report: serves, hasSession: first }),
+      node("n2", { report: serves, hasSession: second }),
+    ];
+    const endingOf = (each: readonly ObservedNode[]) => planHosting(scaled, facts({ nodes: each })).status.endings;
+    expect(endingOf(nodes(false, true))).toEqual([{ id: "n1", since: now }]);
+    expect(endingOf(nodes(true, false))).toEqual([{ id: "n2", since: now }]);
+    // No other one certainly serves.
+    expect(endingOf(nodes(false, false))).toBeUndefined();
+    const { status } = planHosting(scaled, facts({ nodes: nodes(true, true) }));
+    const continued = planHosting(app({ ...status }, "old", 1), facts({ nodes: nodes(false, false), now: now + 1 }));
+    expect(continued.status).toMatchObject({ readyIds: ["n1"], endings: [{ id: "n2", since: now }] });
+  });
+
+  test("one whose agent has not read its releases yet keeps its route", () => {
+    const status = { ...running.status.hosting, readyIds: ["n1"] };
+    const nodes = [node("n1", { report: { generation: 1, app: undefined } })];
+    expect(planHosting(app(status, "old"), facts({ nodes })).status.readyIds).toEqual(["n1"]);
   });
 
   test("without a healthy one for a minute the app is in Error, and Running with one again", () => {

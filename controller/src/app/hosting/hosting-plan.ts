@@ -10,6 +10,7 @@ import {
 import type { HostedApp } from "./hosted-app.ts";
 import { type HostingStatus, lineMax } from "./hosting.ts";
 import { type HostingEffect, type HostingEvent, hostingLifecycle } from "./hosting-lifecycle.ts";
+import { isServing, planEndings } from "./node-endings.ts";
 
 /** A machine of an app, as its reconciler observes it. */
 export interface ObservedNode {
@@ -17,6 +18,8 @@ export interface ObservedNode {
   /** Present: its machine exists and is not being deleted. Leaving: its host is drained, so another replaces it. */
   readonly presence: "present" | "leaving" | "absent";
   readonly hasSession: boolean;
+  /** True if its compute provider reports that it does not run. */
+  readonly isDown: boolean;
   /** True if the release that serves on it is healthy. */
   readonly isHealthy: boolean;
   /** True if it runs no release, as it was requested. */
@@ -37,6 +40,8 @@ export interface HostingFacts {
   readonly desired: { readonly isFailed: boolean; readonly hasDigest: boolean };
   /** Reason for which the desired deployment cannot be continued; undefined while it can. */
   readonly failure: string | undefined;
+  /** Time that the delivered releases give their requests. */
+  readonly drainMs: number;
   /** True if every ingress passes requests at the name of the app to a machine. */
   readonly isReachable: boolean;
   /** How containers reach the platform's API; undefined if they do not. */
@@ -63,23 +68,20 @@ export interface HostingPlan {
 const unhealthyAfterMs = 60_000;
 
 /** The next status of an app. A controller that continues what another one began computes the same from the store. */
-export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): HostingPlan {
+export function planHosting(app: HostedApp, facts: HostingFacts): HostingPlan {
+  const { spec, status } = app;
   const { hosting } = status;
   const { nodes, failure, desired, now } = facts;
   const { replicas, deploymentId, power } = spec.hosting;
   const isOff = power === "off";
   const isStarting = hosting.servingId !== null && (hosting.state === "Provisioning" || hosting.state === "Deploying");
-  const remaining = nodes.filter(({ presence }) => presence === "present");
+  const { remaining, endings, deleted, hasServed } = planEndings(app, facts);
   const created = facts.newIds.slice(0, Math.max(0, replicas - remaining.length));
-  const serving = remaining.filter(({ report }) => hosting.servingId !== null && servesOn(report, hosting.servingId));
-  // A machine that is superfluous ends only once as many others serve as the app should have.
-  const superfluous = [...nodes.filter(({ presence }) => presence === "leaving"), ...remaining.slice(replicas)];
-  const lasting = serving.filter(({ id }) => !superfluous.some((each) => each.id === id));
-  const ending = lasting.length >= replicas ? superfluous : [];
-  const isEnding = ({ id }: ObservedNode) => ending.some((each) => each.id === id);
-  const deleted = ending.filter((node) => isDrained(node, hosting.delivery)).map(({ id }) => id);
+  const isEnding = ({ id }: ObservedNode) => endings.some((each) => each.id === id);
   // Clients are refused before a machine is drained: it is stopped in a round after the one that removes its route.
-  const drainedIds = ending.map(({ id }) => id).filter((id) => !deleted.includes(id) && !hosting.readyIds.includes(id));
+  const drainedIds = endings
+    .map(({ id }) => id)
+    .filter((id) => !deleted.includes(id) && !hosting.readyIds.includes(id));
   const active = remaining.filter((node) => !isEnding(node));
   const nodeIds = [
     ...nodes.filter(({ id, presence }) => presence !== "absent" && !deleted.includes(id)).map(({ id }) => id),
@@ -115,7 +117,7 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
   const isFailed = hasFailed || result?.kind === "failed";
   const isHealthy = nodes.some((node) => node.isHealthy);
   const unhealthySince = isOff || isHealthy || hosting.servingId === null ? null : (hosting.unhealthySince ?? now);
-  const { unhealthyReason: _, ...before } = hosting;
+  const { unhealthyReason: _, endings: __, ...before } = hosting;
   const unhealthyReason = unhealthySince === null ? undefined : unhealthyReasonOf(nodes);
   const changed: HostingStatus = {
     ...before,
@@ -127,8 +129,10 @@ export function planHosting({ spec, status }: HostedApp, facts: HostingFacts): H
       // A machine that starts again reports the release that it will serve.
       if (isStarting && node?.isHealthy !== true) return false;
       const report = node?.report;
-      return report === undefined ? hosting.readyIds.includes(id) : (report.app?.servingReleaseId ?? "") !== "";
+      return report?.app === undefined ? hosting.readyIds.includes(id) : isServing(report);
     }),
+    servedIds: nodeIds.filter((id) => nodes.some((node) => node.id === id && hasServed(node))),
+    ...(endings.length > 0 && { endings }),
     isPublished,
     delivery: completeDelivery(hosting.delivery, delivered.delivery, {
       first: facts.platformApi,
@@ -175,13 +179,6 @@ export function noHealthyMachine(reason: string | undefined): string {
 
 function unhealthyReasonOf(nodes: readonly ObservedNode[]): string | undefined {
   return nodes.map(({ reason = "" }) => reason.slice(0, lineMax)).find((reason) => reason !== "");
-}
-
-/** True for a machine that has no requests: one that is lost, that never served, or that has stopped as delivered. */
-function isDrained({ id, hasSession, isStopped, report }: ObservedNode, delivery: Delivery | null): boolean {
-  if (!hasSession || report === undefined || (report.app?.servingReleaseId ?? "") === "") return true;
-  const isDelivered = delivery?.isStopped === true || delivery?.drainedIds?.includes(id) === true;
-  return isStopped && isDelivered && report.generation === delivery?.generation;
 }
 
 function servesOn(report: NodeReport | undefined, deploymentId: string): boolean {

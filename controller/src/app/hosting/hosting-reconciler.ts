@@ -101,6 +101,7 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       failure: image.failure ?? overdue,
       platformApi: deps.platformApi.endpoint,
       endpoints: deps.attached.endpointsOf(object),
+      drainMs: drainMsOf([deployment.object, ...deliveredOf(object)]),
       isReachable: isAwaited && (await deps.ingress.isReachable(object, signal)),
     });
     const unit = begin();
@@ -112,6 +113,11 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
     const isIdle = plan.status.operationId === null;
     if (obstacle !== undefined) return again(isIdle ? recheckMs : publishMs, "its services admit it");
     return again(isIdle ? 10 * recheckMs : recheckMs, "machines and their reports");
+  }
+
+  /** The deployments that the machines have. */
+  function deliveredOf({ status }: HostedApp): readonly DeploymentObject[] {
+    return (status.hosting.delivery?.releaseIds ?? []).flatMap((each) => deployments.get(each)?.object ?? []);
   }
 
   /** Addresses of the app's machines that have one. */
@@ -309,6 +315,10 @@ function releaseDelay(nodes: readonly ObservedNode[], deploymentId: string): str
   const releases = nodes.flatMap(({ report }) => report?.app?.releases ?? []);
   const delayed = releases.filter(({ id, state }) => id === deploymentId && state !== "failed");
   return delayed.map(({ reason }) => reason).find((reason) => reason !== "") ?? "";
+}
+
+function drainMsOf(releases: readonly DeploymentObject[]): number {
+  return Math.max(...releases.map(({ spec }) => spec.settings.drainSeconds)) * 1_000;
 }
 
 function isExternal(app: AppObject | undefined): boolean {

@@ -35,6 +35,10 @@ export interface HostingStatus {
   readonly readyIds: readonly string[];
   /** True once every ingress passes requests to a machine of the app; false again while it is stopped or in Error. */
   readonly isPublished: boolean;
+  /** Ids of the machines that clients may have reached; absent in a status of an earlier release: all machines. */
+  readonly servedIds?: readonly string[];
+  /** The superfluous machines, which are deleted once they have no requests; absent: none. */
+  readonly endings?: readonly NodeEnding[];
   /** Deployment that all machines have served; null before the first one. */
   readonly servingId: string | null;
   /** The last deployment that failed; null without one. */
@@ -51,6 +55,13 @@ export interface HostingStatus {
   readonly unhealthySince: number | null;
   /** Reason that a machine gives for it, for users; absent: none. */
   readonly unhealthyReason?: string;
+}
+
+/** The end of a superfluous machine. */
+export interface NodeEnding {
+  readonly id: string;
+  /** Time from which on it is superfluous, in milliseconds since 1970. */
+  readonly since: number;
 }
 
 /** A form before an app, by which its clients sign in. */
