@@ -454,6 +454,13 @@ export const accepted: readonly Accepted[] = [
     `DELETE ${service}/indices/{name}`,
   ),
   refused(
+    422,
+    /^not_supported: Services of \w+ have no assessment of scripts/,
+    "the path names a service, not its engine",
+    `POST ${service}/tsql/assess`,
+    `GET ${service}/tsql/unsupported`,
+  ),
+  refused(
     400,
     /^invalid_request: ((zone|plan_name|storage_tier):? must be one of|storage_size_gb:? must be at least \d+, as)/,
     "zones, plans and storage tiers are those of the installation",
@@ -543,6 +550,8 @@ export const accepted: readonly Accepted[] = [
       "POST /app-services/{app_id}/stop",
       "POST /app-services/{app_id}/start",
       "POST /app-services/{app_id}/restart",
+      "PUT /app-services/{app_id}/floating-ip",
+      "GET /app-services/{app_id}/credentials",
       "GET /app-registry",
     ),
     isTimed: true,

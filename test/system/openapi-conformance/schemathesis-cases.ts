@@ -11,45 +11,7 @@ import {
   phases,
 } from "@holdfast/testing/servers/schemathesis.ts";
 import { type Accepted, accepted } from "./accepted.ts";
-
-/** Operations that are tested together; a run of each takes some minutes. */
-interface Share {
-  /** Tags of the document: each is in one share. */
-  readonly tags: readonly string[];
-  /** Operations of other shares, by their ids, that create what these need; they are in every phase but coverage. */
-  readonly helpers: readonly string[];
-}
-
-type ShareName = "accounts" | "services" | "data" | "engines" | "apps";
-
-const serviceHelpers = ["createManagedService", "listManagedServices"];
-
-// biome-ignore format: a table, aligned so that it reads as one
-const shares: Readonly<Record<ShareName, Share>> = {
-  accounts: {
-    tags: [
-      "ApiKey", "Audit", "Catalog", "Channel", "Inference", "MetricsExport", "Organization", "Session", "Task", "Token",
-      "User", "Webhook",
-    ],
-    helpers: [],
-  },
-  services: {
-    tags: ["Alert", "Backup", "Configuration", "Event", "Health", "Maintenance", "ManagedService", "Node", "Operation"],
-    helpers: [],
-  },
-  data: {
-    tags: ["Database", "DatabaseUser", "Metric", "Query", "QueryConsole", "Queue"],
-    helpers: serviceHelpers,
-  },
-  engines: {
-    tags: ["ConsumerGroup", "Files", "Topic"],
-    helpers: serviceHelpers,
-  },
-  apps: {
-    tags: ["App", "AppAuth", "AppDeployment", "Pipeline", "Project", "Stack"],
-    helpers: serviceHelpers,
-  },
-};
+import { type ShareName, shares } from "./shares.ts";
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly tags: readonly string[] }>>>>;
