@@ -13,7 +13,13 @@ export const silentDeps: CliDeps = {
   signal: new AbortController().signal,
   stdout: silent,
   stderr: silent,
-  terminal: { isInteractive: false, ask: noTerminal, askSecret: noTerminal, confirm: async () => false },
+  terminal: {
+    isInteractive: false,
+    ask: noTerminal,
+    askSecret: noTerminal,
+    readAll: noTerminal,
+    confirm: async () => false,
+  },
 };
 
 /** The command with all verbs of all nouns, for inspection. */

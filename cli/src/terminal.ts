@@ -9,6 +9,8 @@ export interface Terminal {
   ask(question: string): Promise<string>;
   /** Asks without echo. */
   askSecret(question: string): Promise<string>;
+  /** All of standard input. */
+  readAll(): Promise<Buffer>;
   /** Asks the user to agree; false without a terminal. */
   confirm(question: string): Promise<boolean>;
 }
@@ -42,6 +44,11 @@ export function createTerminal(input: ReadStream, screen: WriteStream): Terminal
     isInteractive: input.isTTY,
     ask: (question) => (input.isTTY ? askUser(`${question}:`) : nextLine(question)),
     askSecret: (question) => (input.isTTY ? askUser(`${question}:`, { silent: true }) : nextLine(question)),
+    async readAll() {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of input) chunks.push(chunk as Uint8Array);
+      return Buffer.concat(chunks);
+    },
     confirm: async (question) => input.isTTY && /^y(es)?$/i.test((await askUser(`${question} [y/N]`)).trim()),
   };
 }

@@ -7,6 +7,7 @@ import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
 import { collect, collectPairs, integer, omitUndefined, seconds } from "../flag-values.ts";
 import { appOf } from "../lookup.ts";
+import { readSecrets } from "../secret-value.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
@@ -16,10 +17,13 @@ interface ReleaseFlags {
   readonly command?: string[];
   readonly env?: Record<string, string>;
   readonly secretEnv?: string[];
+  readonly fromFile?: Readonly<Record<string, string>>;
   readonly healthPath?: string;
   readonly startTimeout?: number;
   readonly drain?: number;
 }
+
+type SecretFlags = Pick<ReleaseFlags, "fromFile">;
 
 interface CreateFlags extends ReleaseFlags, WaitFlags {
   readonly home?: string;
@@ -87,26 +91,32 @@ function showLastLines({ output }: Pick<Context, "output">, app: App): void {
   for (const line of lines) output.info(`  ${line}`);
 }
 
+const fromFile = [
+  "--from-file <name=file>",
+  "secret variable whose value is in a file, or in standard input for - (repeatable); others remain",
+  collectPairs,
+] as const;
+
 function releaseFlags(command: CliCommand): CliCommand {
   return command
     .option("--port <port>", "port on which the program listens; 8080 by default", integer)
     .option("--command <word>", "program, then each argument, in place of the image's (repeatable)", collect)
     .option("--env <name=value>", "variable (repeatable); replaces all", collectPairs)
     .option("--secret-env <name>", "secret variable, whose value is requested (repeatable); others remain", collect)
+    .option(...fromFile)
     .option("--health-path <path>", "path that responds once a release is ready")
     .option("--start-timeout <duration>", "time in which a release becomes ready; 60s by default", seconds)
     .option("--drain <duration>", "time for requests in progress after a deployment; 30s by default", seconds);
 }
 
-/** Values of secret variables, which the user types. */
-async function secretsOf({ terminal }: Pick<Context, "terminal">, names: readonly string[]) {
-  const secrets: Record<string, string> = {};
-  for (const name of names) {
-    const value = await terminal.askSecret(`Value of ${name}`);
-    if (value === "") throw new UsageError(`${name} has no value; nothing was changed`);
-    secrets[name] = value;
-  }
-  return secrets;
+/** Values of secret variables, which the user types or which are in files; undefined without one. */
+async function secretsOf(
+  context: Pick<Context, "terminal">,
+  ask: readonly string[] = [],
+  files: Readonly<Record<string, string>> = {},
+): Promise<Record<string, string> | undefined> {
+  if (ask.length === 0 && Object.keys(files).length === 0) return undefined;
+  return readSecrets(context, { ask, files, titleOf: (name) => `Value of ${name}` });
 }
 
 /** The fields of a request that are a deployment. */
@@ -116,13 +126,13 @@ type Release = Pick<
 > & { health_check_path?: string };
 
 async function releaseOf(context: Context, flags: ReleaseFlags): Promise<Release> {
-  const { image, port, command, env, secretEnv, healthPath, startTimeout, drain } = flags;
+  const { image, port, command, env, secretEnv, fromFile, healthPath, startTimeout, drain } = flags;
   return omitUndefined({
     image_ref: image,
     port,
     command,
     env,
-    secret_env: secretEnv && (await secretsOf(context, secretEnv)),
+    secret_env: await secretsOf(context, secretEnv, fromFile),
     health_check_path: healthPath,
     start_timeout_seconds: startTimeout,
     drain_seconds: drain,
@@ -308,13 +318,17 @@ function addVariables(apps: CliCommand): void {
       context.output.list(names, ["name"]);
     });
   const setSecret = secretEnv
-    .command("set <app> <name...>")
-    .description("add or change secret variables, whose values are requested; the others remain");
+    .command("set <app> [name...]")
+    .description("add or change secret variables, whose values are requested or in files; the others remain")
+    .option(...fromFile);
   withWait(setSecret)
     .example("apps secret-env set shop API_KEY --wait")
-    .does(async (context, nameOrId: string, names: string[], flags: WaitFlags) =>
-      change(context, nameOrId, { set_secret_env: await secretsOf(context, names) }, flags),
-    );
+    .example("apps secret-env set shop --from-file TLS_KEY=key.pem --wait")
+    .does(async (context, nameOrId: string, names: string[], flags: SecretFlags & WaitFlags) => {
+      const set_secret_env = await secretsOf(context, names, flags.fromFile);
+      if (set_secret_env === undefined) throw new UsageError("name a variable, or use --from-file NAME=FILE");
+      await change(context, nameOrId, { set_secret_env }, flags);
+    });
   const unsetSecret = secretEnv.command("unset <app> <name...>").description("remove secret variables");
   withWait(unsetSecret)
     .example("apps secret-env unset shop API_KEY --wait")

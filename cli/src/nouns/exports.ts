@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { InvalidArgumentError, Option } from "commander";
 import type { DestinationType, ExportDataType, MetricsExport } from "@holdfast/sdk/responses.ts";
@@ -6,6 +5,7 @@ import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
 import { omitUndefined, collectPairs, collect, take, seconds } from "../flag-values.ts";
+import { readSecrets } from "../secret-value.ts";
 
 const columns = [
   "id",
@@ -190,12 +190,16 @@ function withConfiguration(command: CliCommand): CliCommand {
   return command
     .option("--set <key=value>", "key of the configuration (repeatable); in a map such as tags.team=core", collectPairs)
     .option("--ask <key>", "key whose value is asked for (repeatable)", collect)
-    .option("--from-file <key=file>", "key whose value is in a file (repeatable)", collectPairs);
+    .option(
+      "--from-file <key=file>",
+      "key whose value is in a file, or in standard input for - (repeatable)",
+      collectPairs,
+    );
 }
 
 async function configurationOf(
   { set = {}, ask = [], fromFile = {} }: ConfigurationFlags,
-  { terminal }: Pick<Context, "terminal">,
+  context: Pick<Context, "terminal">,
 ): Promise<Record<string, unknown>> {
   const configuration: Record<string, unknown> = {};
   for (const [key, text] of Object.entries(set)) {
@@ -203,8 +207,8 @@ async function configurationOf(
       throw new UsageError(`${key} is a secret: use --ask ${key}, which asks for it, or --from-file ${key}=FILE`);
     put(configuration, key, valueOf(text));
   }
-  for (const [key, file] of Object.entries(fromFile)) put(configuration, key, (await readFile(file, "utf8")).trim());
-  for (const key of ask) put(configuration, key, await terminal.askSecret(key));
+  const secrets = await readSecrets(context, { ask, files: fromFile, titleOf: (key) => key });
+  for (const [key, secret] of Object.entries(secrets)) put(configuration, key, secret);
   return configuration;
 }
 

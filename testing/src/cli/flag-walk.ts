@@ -129,6 +129,7 @@ async function run(words: readonly string[], columns?: number): Promise<Trace> {
         isInteractive: true,
         ask,
         askSecret: ask,
+        readAll: async () => Buffer.from("input"),
         confirm: async (question) => trace.push(`confirm ${question}`) > 0,
       },
     },

@@ -89,7 +89,13 @@ export async function newControllerFixture(
         signal: new AbortController().signal,
         stdout: { write: (text: string) => [all, stdout].map((written) => written.push(text)) },
         stderr: { write: (text: string) => all.push(text) },
-        terminal: { isInteractive: false, ask: noAnswer, askSecret: noAnswer, confirm: async () => false },
+        terminal: {
+          isInteractive: false,
+          ask: noAnswer,
+          askSecret: noAnswer,
+          readAll: noAnswer,
+          confirm: async () => false,
+        },
       },
       nouns,
     );

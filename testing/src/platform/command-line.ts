@@ -91,7 +91,13 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
       signal: new AbortController().signal,
       stdout: { write: (text) => (stdout += text) },
       stderr: { write: (text) => (stderr += text) },
-      terminal: { isInteractive: false, ask: nextLine, askSecret: nextLine, confirm: async () => false },
+      terminal: {
+        isInteractive: false,
+        ask: nextLine,
+        askSecret: nextLine,
+        readAll: async () => Buffer.from(lines.splice(0).join("\n")),
+        confirm: async () => false,
+      },
     });
     return { code, stdout, stderr };
   }
