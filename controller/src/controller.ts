@@ -92,7 +92,7 @@ export async function startController(
     read: () => ({ label: "reconciler", values: runner.failing() }),
   });
   const kinds = mergeDeclared(declared, ({ audited }) => audited);
-  const refusals = createRefusalAudit({ record: outbox.auditSoon, kinds });
+  const refusals = createRefusalAudit({ record: outbox.auditSoon, hasEntry: kernel.auditedActs.hasEntry, kinds });
   const api = await startApi({
     ...kernel,
     services: systems.flatMap(({ rpcs = [] }) => rpcs).map((served) => timedService(refusals.wrap(served), calls)),

@@ -2,7 +2,7 @@ import type { AuditLogEntry, Configuration } from "@holdfast/sdk/index.ts";
 import type { LogsJson, PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { serviceKafka } from "@holdfast/testing/engines/kafka-clients.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
-import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { type CommandLine, createCommandLine } from "@holdfast/testing/platform/command-line.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { createServices, expectStatus, type RunningService } from "@holdfast/testing/platform/services.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -30,6 +30,7 @@ describe.skipIf(skip !== undefined)("topics and consumer groups by each interfac
   let platform: Platform;
   let bus: RunningService;
   let admin: Admin;
+  let shell: CommandLine;
   let calls: Readonly<Record<(typeof interfaces)[number], TopicCalls>>;
   const ends: (() => void | Promise<void>)[] = [];
 
@@ -44,7 +45,7 @@ describe.skipIf(skip !== undefined)("topics and consumer groups by each interfac
     admin = serviceKafka(platform, bus).admin();
     await admin.connect();
     ends.push(() => admin.disconnect());
-    const shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
+    shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
     ends.push(() => shell.remove());
     const grpc = topicCallsByGrpc(platform, id);
     ends.push(() => grpc.channel.close());
@@ -115,6 +116,11 @@ describe.skipIf(skip !== undefined)("topics and consumer groups by each interfac
       const { json } = expectStatus(await create(body, key), 409);
       expect(json).toMatchObject({ code: "name_taken", detail: expect.stringContaining("auto.create.topics.enable") });
     }
+  });
+
+  it("the deletion of a topic or group that does not exist is refused", async () => {
+    for (const kind of ["topics", "consumer-groups"])
+      expectStatus(await platform.rest.delete(`/managed-services/${bus.service.id}/${kind}/none`), 404);
   });
 
   it("a topic takes no batch that a backup cannot read", async () => {
@@ -193,7 +199,7 @@ describe.skipIf(skip !== undefined)("topics and consumer groups by each interfac
     expect(lines).toMatchObject([{ node_id: bus.service.nodes[0]?.id, level: "info" }]);
   });
 
-  it("each change is in the audit log with its caller and its object", async () => {
+  it("each change is in the audit log with its caller, object and outcome", async () => {
     const entriesOf = async (action: string) => {
       const query = `object=${bus.service.id}&action=${action}&limit=50`;
       const found = await platform.rest.get<PageJson<"entries", AuditLogEntry>>(`/audit-log?${query}`);
@@ -201,28 +207,36 @@ describe.skipIf(skip !== undefined)("topics and consumer groups by each interfac
     };
     const expected = {
       "topic.create": [
-        "huge",
-        "late",
-        "once",
-        "once",
-        "once",
-        "once",
-        "small",
-        ...interfaces.flatMap((by) => [`orders-${by}`, `payments-${by}`]),
+        "huge refused: engine_refused",
+        "late ok",
+        "once ok",
+        ...Array.from({ length: 3 }, () => "once refused: name_taken"),
+        "small ok",
+        ...interfaces.flatMap((by) => [`orders-${by} ok`, `payments-${by} ok`]),
       ],
-      "topic.update": ["small", ...interfaces.map((by) => `orders-${by}`)],
-      "topic.delete": interfaces.map((by) => `orders-${by}`),
-      "consumer-group.reset": ["late-a", "late-b", ...interfaces.flatMap((by) => [`billing-${by}`, `billing-${by}`])],
-      "consumer-group.delete": interfaces.map((by) => `billing-${by}`),
+      "topic.update": ["small refused: engine_refused", ...interfaces.map((by) => `orders-${by} ok`)],
+      "topic.delete": ["none refused: topic_not_found", ...interfaces.map((by) => `orders-${by} ok`)],
+      "consumer-group.reset": [
+        "late-a",
+        "late-b",
+        ...interfaces.flatMap((by) => [`billing-${by}`, `billing-${by}`]),
+      ].map((name) => `${name} ok`),
+      "consumer-group.delete": [
+        "none refused: consumer_group_not_found",
+        ...interfaces.map((by) => `billing-${by} ok`),
+      ],
     };
-    for (const [action, names] of Object.entries(expected)) {
+    for (const [action, outcomes] of Object.entries(expected)) {
       const entries = await waitUntil(`${action} is in the audit log`, async () => {
         const found = await entriesOf(action);
-        return found.length >= names.length && found;
+        return found.length >= outcomes.length && found;
       });
-      expect(entries.map(({ detail }) => detail).toSorted()).toEqual(names.toSorted());
-      expect(new Set(entries.map(({ result }) => result))).toEqual(new Set(["ok"]));
+      const outcomeOf = ({ detail, result, action: full }: AuditLogEntry) =>
+        full === action ? `${detail} ${result}` : `${detail} ${result}: ${full.slice(action.length + 1)}`;
+      expect(entries.map(outcomeOf).toSorted()).toEqual(outcomes.toSorted());
       for (const { actor } of entries) expect(actor).toMatch(/^(api_key|token|user):/);
     }
+    const { stdout } = await shell.run(["audit", "--object", bus.service.id, "--action", "topic.delete"]);
+    expect(stdout).toMatch(/topic\.delete topic_not_found .*refused/);
   });
 });

@@ -1,3 +1,4 @@
+import type { AuditLogEntry } from "@holdfast/sdk/index.ts";
 import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
@@ -139,6 +140,16 @@ describe.skipIf(skip !== undefined)("a managed OpenSearch", { timeout: longMs },
     expectStatus(await platform.rest.delete(path("/indices/old")), 404);
     expectStatus(await platform.rest.delete(path("/indices/.opendistro_security")), 404);
     expect((await list()).map(({ name }) => name)).toEqual(["orders"]);
+    const { entries } = await waitUntil("the deletions are in the audit log, with their outcomes", async () => {
+      const query = `object=${logs.service.id}&action=index.delete`;
+      const found = await platform.rest.get<PageJson<"entries", AuditLogEntry>>(`/audit-log?${query}`);
+      return found.json.entries.length >= 3 && found.json;
+    });
+    expect(entries.map(({ detail, result, action }) => [detail, result, action])).toEqual([
+      [".opendistro_security", "refused", "index.delete index_not_found"],
+      ["old", "refused", "index.delete index_not_found"],
+      ["old", "ok", "index.delete"],
+    ]);
   });
 
   it("refuses what it does not have, with the engine's name", async () => {

@@ -240,7 +240,7 @@ function openAppSystem(kernel: Kernel, use: Use, settings: Settings): System {
       }),
       createDeploymentApi({
         ...hosting,
-        auditNow: kernel.outbox.auditNow,
+        auditedActs: kernel.auditedActs,
         access: appAccess,
         hosting: hostingCommands,
         isRunning,

@@ -111,7 +111,7 @@ function openInsightSystem(kernel: Kernel, use: Use, settings: ModelSettings): S
   const statistics = createStatisticsTasks({ ...all, tasks: collections.open(taskKind), ids, newKey: randomUUID });
   addTaskSource(statistics.source);
   const guards = createGuardThreads();
-  const { auditNow } = kernel.outbox;
+  const { auditedActs } = kernel;
   const model = createChatModel(settings, { egress: use(egressPart).operators, log: kernel.log });
   return {
     name: "insight",
@@ -119,9 +119,9 @@ function openInsightSystem(kernel: Kernel, use: Use, settings: ModelSettings): S
       createEventApi(events),
       createHealthApi({ ...all, events }),
       createMetricApi(all),
-      createQueryApi({ ...all, tasks: createEngineTasks(all), statistics, asynchronous, auditNow }),
-      createAssessmentApi({ access, tasks: createEngineTasks(all), auditNow }),
-      createQueryConsoleApi({ runner: createConsoleRunner(all), guards, model, auditNow }),
+      createQueryApi({ ...all, tasks: createEngineTasks(all), statistics, asynchronous, auditedActs }),
+      createAssessmentApi({ access, tasks: createEngineTasks(all), auditedActs }),
+      createQueryConsoleApi({ runner: createConsoleRunner(all), guards, model, auditedActs }),
       createAlertApi({ ...all, evaluateRules: createEvaluateRules({ ...all, samples: storedSamples }) }),
     ],
     schemaRules: insightSchemaRules,

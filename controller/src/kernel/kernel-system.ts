@@ -19,8 +19,18 @@ export const kernelSystem = declareSystem({ name: "kernel", settings: kernelSett
  * planes on the controller's host.
  */
 async function openKernelSystem(kernel: Kernel, use: Use, settings: KernelSettings): Promise<System> {
-  const { storedResponses, space, history, automationPauses, authority, controllerRegistry, clock, outbox, log } =
-    kernel;
+  const {
+    storedResponses,
+    space,
+    history,
+    automationPauses,
+    authority,
+    controllerRegistry,
+    clock,
+    outbox,
+    auditedActs,
+    log,
+  } = kernel;
   const identities = await maintainLocalIdentities({
     authority,
     caFile: settings.caFile,
@@ -43,6 +53,7 @@ async function openKernelSystem(kernel: Kernel, use: Use, settings: KernelSettin
     ],
     work: [
       createPeriodic("etcd-space", minuteMs, space.tidy),
+      createPeriodic("audited-acts", minuteMs, auditedActs.sweep),
       createPeriodic("stored-responses", hourMs, async (signal) => void (await storedResponses.sweep(signal))),
       createPeriodic("history-maintenance", hourMs, async () => {
         await history.prepare(clock.now());

@@ -13,6 +13,7 @@ import { createProcessMetrics, type ProcessMetrics } from "./metrics/process-met
 import { createServiceGauges, type ServiceGauges } from "./metrics/service-gauge.ts";
 import { timedStore } from "./metrics/timed-service.ts";
 import { createInsertEntries, type EntryPlanner, type InsertEntries } from "./outbox/entry-planner.ts";
+import { type AuditedActs, createAuditedActs } from "./outbox/audited-acts.ts";
 import { createOutbox, type Outbox } from "./outbox/outbox.ts";
 import { createCursors, type Cursors } from "./page/cursor.ts";
 import { createAuthority, type InstallationAuthority, lifetimesOf } from "./pki/create-authority.ts";
@@ -62,6 +63,8 @@ export interface Kernel {
   /** Listeners of the installation's processes, published for all controllers. */
   readonly listenerReports: ListenerReports;
   readonly outbox: Outbox;
+  /** Audits calls whose effect is not a change of the store. */
+  readonly auditedActs: AuditedActs;
   readonly storedResponses: StoredResponses;
   /** Disk usage of etcd. */
   readonly space: EtcdSpace;
@@ -164,6 +167,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     shards,
     listenerReports,
     outbox,
+    auditedActs: createAuditedActs({ store, history: historyInserter, outbox, clock, ids: newId, log }),
     storedResponses,
     space,
     etcdMembers,

@@ -41,7 +41,7 @@ function openQueueSystem(kernel: Kernel, use: Use): System {
   const access = use(serviceAccessPart);
   const operation = use(operationPart);
   const { fleet, contents } = use(fleetPart);
-  const { collections, sealer, outbox } = kernel;
+  const { collections, sealer } = kernel;
   const services = collections.open(managedServiceKind);
   const queues = collections.open(queueKind);
   const registry = createQueueRegistry({ fleet });
@@ -62,7 +62,6 @@ function openQueueSystem(kernel: Kernel, use: Use): System {
         queueTasks,
         receipts: createReceipts(sealer),
         asynchronous: operation.asynchronous,
-        auditNow: outbox.auditNow,
       }),
     ],
     serviceGauges: queueGauges(queues),

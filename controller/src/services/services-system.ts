@@ -122,8 +122,7 @@ export const servicesSystem = declareSystem({
 
 function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings): System {
   const { collections, automationPauses, controllerRegistry, authority, objects, keyring, sealer, cursors } = kernel;
-  const { begin, newId, random, clock, log } = kernel;
-  const { auditNow } = kernel.outbox;
+  const { begin, auditedActs, newId, random, clock, log } = kernel;
   const { fleet, provider, machines, hosts, zone, warmPool, domain, awaitNames } = use(fleetPart);
   const { catalog, engines } = use(offersPart);
   const databaseEngines = () => engines().filter(({ family }) => family === "databases");
@@ -259,11 +258,11 @@ function openServicesSystem(kernel: Kernel, use: Use, settings: ServicesSettings
         cursors,
         clock,
       }),
-      createDatabaseUserApi({ users, access, tasks, changes, cursors, sealer, clock, auditNow }),
+      createDatabaseUserApi({ users, access, tasks, changes, cursors, sealer, clock, auditedActs }),
       createDatabaseApi({ access, tasks, changes, cursors, consumers }),
-      createIndexApi({ access, tasks, cursors, auditNow }),
-      createTopicApi({ access, tasks, cursors, catalog, auditNow }),
-      createConsumerGroupApi({ access, tasks, cursors, auditNow }),
+      createIndexApi({ access, tasks, cursors, auditedActs }),
+      createTopicApi({ access, tasks, cursors, catalog, auditedActs }),
+      createConsumerGroupApi({ access, tasks, cursors, auditedActs }),
       createConfigurationApi({ ...changing, access, fleet, catalog, engines, waitMs }),
     ],
     work: [

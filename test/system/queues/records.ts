@@ -19,10 +19,12 @@ export function recordCases(fixture: QueuesUnderTest): void {
     expect(await started(fixture.path("/audited/purge"), {})).toEqual({ messages: 1 });
     expect(await started(fixture.path("/audited/dead/redrive"), {})).toEqual({ messages: 0 });
     const path = `/audit-log?object=${fixture.orders.service.id}&limit=100`;
-    const entries = expectStatus(await fixture.platform.rest.get<{ entries: { action: string }[] }>(path), 200).json
-      .entries;
-    const actions = new Set(entries.map(({ action }) => action).filter((action) => action.startsWith("queue.")));
-    for (const action of ["queue.create", "queue.purge", "queue.redrive"]) expect(actions).toContain(action);
+    const actions = await waitUntil("the changes are in the audit log", async () => {
+      const found = await fixture.platform.rest.get<{ entries: { action: string }[] }>(path);
+      const names = expectStatus(found, 200).json.entries.map(({ action }) => action);
+      const ofQueues = new Set(names.filter((action) => action.startsWith("queue.")));
+      return ["queue.create", "queue.purge", "queue.redrive"].every((action) => ofQueues.has(action)) && ofQueues;
+    });
     const known = ["create", "update", "delete", "purge", "purge-dead", "redrive"].map((verb) => `queue.${verb}`);
     expect([...actions].filter((action) => !known.includes(action))).toEqual([]);
   });

@@ -1,9 +1,11 @@
-import type { RefusedCall } from "@holdfast/common/call.ts";
+import { type RefusedCall, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
+import { IndexService } from "@holdfast/proto/holdfast/v1/index_pb.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { methodsOf, testCall } from "@holdfast/testing/api/test-call.ts";
 import { expect, test } from "vitest";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import { mergeDeclared } from "#kernel/system-declaration.ts";
@@ -18,10 +20,16 @@ const principal = {
   scopes: new Set([]),
 } as const;
 
+const recordedError = new HoldfastError("INDEX_NOT_FOUND", "The service has no such index.");
+
 function setUp() {
   const recorded: NewAudit[] = [];
   const kinds = mergeDeclared(systems, ({ audited }) => audited);
-  const { refused: record } = createRefusalAudit({ record: (entry) => recorded.push(entry), kinds });
+  const { refused: record, wrap } = createRefusalAudit({
+    record: (entry) => recorded.push(entry),
+    hasEntry: (error) => error === recordedError,
+    kinds,
+  });
   const refuse = (more: Partial<RefusedCall> = {}) =>
     record({
       method: ManagedServiceService.method.startManagedService,
@@ -31,7 +39,7 @@ function setUp() {
       error: new HoldfastError("INVALID_REQUEST", "It is not."),
       ...more,
     });
-  return { recorded, refuse };
+  return { recorded, refuse, wrap };
 }
 
 test("a refused change is audited with its caller, method, object and error", () => {
@@ -59,4 +67,18 @@ test.each([
   const { recorded, refuse } = setUp();
   refuse({ method, input });
   expect(recorded).toMatchObject([{ objectKind, objectId }]);
+});
+
+test.each([
+  ["an act whose entry is stored", recordedError, 0],
+  ["another call", new HoldfastError("INDEX_NOT_FOUND", "The service has no such index."), 1],
+])("the refusal of %s has one entry", async (_what, error, count) => {
+  const { recorded, wrap } = setUp();
+  const reject = () => Promise.reject(error);
+  const { deleteIndex } = methodsOf(
+    IndexService,
+    wrap(serve(IndexService, { listIndices: reject, deleteIndex: reject })),
+  );
+  await expect(deleteIndex({ serviceId: "s", name: "x" }, testCall())).rejects.toBe(error);
+  expect(recorded.map(({ action }) => action)).toEqual(Array(count).fill("DeleteIndex index_not_found"));
 });

@@ -77,6 +77,8 @@ export function createAuditApi({ history, cursors }: Pick<AccessApiDeps, "histor
 export interface RefusalAuditDeps {
   /** Records an entry; the implementation limits the number of entries per caller. */
   readonly record: (entry: NewAudit) => void;
+  /** True if the error is the outcome of an act that has its own entry (kernel/outbox/audited-acts.ts). */
+  readonly hasEntry: (error: unknown) => boolean;
   /** Object kind of each RPC service that changes something, by its full name. */
   readonly kinds: Readonly<Record<string, string>>;
 }
@@ -89,7 +91,7 @@ export interface RefusalAudit {
   wrap(served: ServedService): ServedService;
 }
 
-export function createRefusalAudit({ record, kinds }: RefusalAuditDeps): RefusalAudit {
+export function createRefusalAudit({ record, hasEntry, kinds }: RefusalAuditDeps): RefusalAudit {
   const kindOf = ({ parent }: DescMethod) => lookUp(kinds, parent.typeName) ?? "";
 
   return {
@@ -111,7 +113,7 @@ export function createRefusalAudit({ record, kinds }: RefusalAuditDeps): Refusal
           try {
             return await handler(input, call);
           } catch (error) {
-            record(refusalOf(method, kind, call, HoldfastError.from(error), input));
+            if (!hasEntry(error)) record(refusalOf(method, kind, call, HoldfastError.from(error), input));
             throw error;
           }
         };

@@ -40,8 +40,7 @@ export interface DeploymentApiDeps extends Pick<FleetSystem, "machines" | "hosts
   readonly registry: Pick<RegistryEndpoint, "address">;
   readonly isRunning: IsRunning;
   readonly sealer: Pick<Sealer, "open">;
-  /** Writes an audit entry before the response. */
-  readonly auditNow: Kernel["outbox"]["auditNow"];
+  readonly auditedActs: Pick<Kernel["auditedActs"], "read">;
   readonly begin: () => UnitOfWork;
 }
 
@@ -124,8 +123,9 @@ export function createDeploymentApi(deps: DeploymentApiDeps): ServedService {
       const password = loginPasswordOf(app, deps.sealer);
       if (password === undefined)
         throw new HoldfastError("WRONG_STATE", "The app has no login form. Set its auth to login_form first.");
-      await deps.auditNow(auditOf(call, "app.reveal-credentials", appKind.name, appId));
-      return create(AppCredentialsSchema, { username: loginUsername, password });
+      return deps.auditedActs.read(auditOf(call, "app.reveal-credentials", appKind.name, appId), () =>
+        create(AppCredentialsSchema, { username: loginUsername, password }),
+      );
     },
 
     getAppRegistry: async (_, call) => {

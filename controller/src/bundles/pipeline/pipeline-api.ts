@@ -43,14 +43,14 @@ const formats: Readonly<Record<string, ConnectionFormat>> = {
   "event-store":   uri,
 };
 
-export interface PipelineApiDeps extends LaunchDeps, Pick<Kernel, "cursors" | "outbox"> {
+export interface PipelineApiDeps extends LaunchDeps, Pick<Kernel, "cursors" | "auditedActs"> {
   readonly catalog: CatalogData;
   readonly templates: Templates;
 }
 
 /** The RPCs of pipelines and of their templates. */
 export function createPipelineApi(deps: PipelineApiDeps): ServedService {
-  const { compositions, kinds, seal, observer, reader, cursors, catalog, templates, outbox } = deps;
+  const { compositions, kinds, seal, observer, reader, cursors, catalog, templates, auditedActs } = deps;
 
   const require = (id: string, call: Call) => requireById(compositions, "pipeline", id, call);
   const message = async (pipeline: CompositionObject, call: Call) =>
@@ -126,16 +126,16 @@ export function createPipelineApi(deps: PipelineApiDeps): ServedService {
       const observe = await observer.observe(object, call.signal);
       const showsSecrets = covers(principalOf(call).scopes, "services:secrets");
       const connections = await connectionsFor(object, observe, showsSecrets, call);
-      if (showsSecrets && connections.length > 0)
-        await outbox.auditNow(auditOf(call, "pipeline.reveal-passwords", compositionKind.name, id));
       const { members } = object.status;
       const engineOf = (member: Member) => textOf(seal.spec(id, member.sealedSpec)["database_type"], "");
-      return {
+      const response = {
         ...pipelineFields(object, observe),
         services: members.map(({ resourceName }) => resourceName),
         members: members.map((member) => memberMessage(member, roleOf(object, member), engineOf(member), observe)),
         connections,
       };
+      if (!showsSecrets || connections.length === 0) return response;
+      return auditedActs.read(auditOf(call, "pipeline.reveal-passwords", compositionKind.name, id), () => response);
     },
 
     deletePipeline: ({ id }, call) =>

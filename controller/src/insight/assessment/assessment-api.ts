@@ -5,21 +5,21 @@ import { createWorkerThread } from "@holdfast/common/worker-thread.ts";
 import { AssessmentService } from "@holdfast/proto/holdfast/v1/assessment_pb.ts";
 import type { Assessment } from "@holdfast/tds/assess/assess-script.ts";
 import { auditOf } from "#access/caller.ts";
-import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 
 export interface AssessmentApiDeps {
   readonly access: ServiceAccess;
   readonly tasks: EngineTasks;
-  readonly auditNow: (entry: NewAudit) => Promise<void>;
+  readonly auditedActs: Pick<AuditedActs, "read">;
 }
 
 const sqlBytesMax = 262_144;
 const memoryMb = 256;
 
 /** The RPCs of AssessmentService. A script is parsed in a worker thread and neither stored nor logged. */
-export function createAssessmentApi({ access, tasks, auditNow }: AssessmentApiDeps): ServedService {
+export function createAssessmentApi({ access, tasks, auditedActs }: AssessmentApiDeps): ServedService {
   const thread = createWorkerThread<string, Assessment>(new URL("./assessment-worker.ts", import.meta.url), {
     memoryMb,
   });
@@ -34,8 +34,8 @@ export function createAssessmentApi({ access, tasks, auditNow }: AssessmentApiDe
   const handlers: Handlers<typeof AssessmentService> = {
     async assessScript({ serviceId, sql }, call) {
       requireAssessment(serviceId, call);
-      await auditNow(auditOf(call, "script.assess", "managed-service", serviceId));
-      const { statements, findings, truncated } = await thread.request(sql);
+      const entry = auditOf(call, "script.assess", "managed-service", serviceId);
+      const { statements, findings, truncated } = await auditedActs.read(entry, () => thread.request(sql));
       return { statements, findings: [...findings], truncated };
     },
     async listUnsupportedFeatures({ serviceId }, call) {

@@ -2,7 +2,7 @@ import { type Handlers, type ServedService, serve } from "@holdfast/common/call.
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_pb.ts";
 import { auditOf } from "#access/caller.ts";
-import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import { engineProfileOf } from "#services/engine/engine-profiles.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ChatModel } from "./chat-model.ts";
@@ -16,27 +16,29 @@ export interface QueryConsoleApiDeps {
   readonly guards: Pick<GuardThreads, "of">;
   /** The language model; undefined if operators have configured none. */
   readonly model: ChatModel | undefined;
-  readonly auditNow: (entry: NewAudit) => Promise<void>;
+  readonly auditedActs: Pick<AuditedActs, "act">;
 }
 
 const sqlBytesMax = 65_536;
 
 /**
  * The RPCs of QueryConsoleService. A statement is parsed and checked in a worker thread (`<engine>/guard.ts`: only
- * nodes that read are allowed), printed again from its parse tree, written to the audit log without constants, and run
- * by the agent of the service's primary as a login that only reads. A question in words becomes a statement by a
- * language model and passes the same checks.
+ * nodes that read are allowed), printed again from its parse tree, and run by the agent of the service's primary as a
+ * login that only reads. The audit log has its text without constants, and its outcome. A question in words becomes a
+ * statement by a language model and passes the same checks.
  */
 export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService {
-  const { runner, guards, auditNow } = deps;
+  const { runner, guards, auditedActs } = deps;
 
   const handlers: Handlers<typeof QueryConsoleService> = {
     async translateQuestion({ serviceId, question, databaseName }, call) {
       const { service, engine } = runner.require(serviceId, call);
       const model = requireModel(deps.model);
-      await auditNow(auditOf(call, "query-console.translate", "managed-service", serviceId));
       const request = { service, engine, database: databaseName ?? databaseOf(service), question };
-      const { sql, explanation, warning } = await translateQuestion({ model, runner, guards }, request, call.signal);
+      const { sql, explanation, warning } = await auditedActs.act(
+        auditOf(call, "query-console.translate", "managed-service", serviceId),
+        () => translateQuestion({ model, runner, guards }, request, call.signal),
+      );
       const { databaseType } = service.spec;
       return { sql, explanation, databaseType, ...(warning !== undefined && { warning }) };
     },
@@ -45,10 +47,12 @@ export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService 
       const { service, engine } = runner.require(serviceId, call);
       const verdict = await guards.of(engine).check(sql);
       if ("refused" in verdict) throw sqlRefused(verdict.refused, verdict.position);
-      await auditNow(auditOf(call, "query-console.execute", "managed-service", serviceId, verdict.auditText));
-      const result = await runner.run(service, databaseName ?? databaseOf(service), verdict, call.signal);
-      if ("refusal" in result) throw sqlRefused(result.refusal.message, requestPosition(result.refusal, verdict));
-      return result;
+      const entry = auditOf(call, "query-console.execute", "managed-service", serviceId, verdict.auditText);
+      return auditedActs.act(entry, async () => {
+        const result = await runner.run(service, databaseName ?? databaseOf(service), verdict, call.signal);
+        if ("refusal" in result) throw sqlRefused(result.refusal.message, requestPosition(result.refusal, verdict));
+        return result;
+      });
     },
   };
   return serve(QueryConsoleService, handlers, {

@@ -5,7 +5,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { QueryService, type QueryStatisticsTask } from "@holdfast/proto/holdfast/v1/query_pb.ts";
 import { type Task, TaskStatus } from "@holdfast/proto/holdfast/v1/task_pb.ts";
 import { auditOf } from "#access/caller.ts";
-import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import type { AsynchronousTasks } from "#operation/task/asynchronous-tasks.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { MachineTasks } from "#services/service/machine-task-source.ts";
@@ -18,7 +18,7 @@ export interface QueryApiDeps {
   readonly tasks: EngineTasks;
   readonly statistics: MachineTasks;
   readonly asynchronous: AsynchronousTasks;
-  readonly auditNow: (entry: NewAudit) => Promise<void>;
+  readonly auditedActs: Pick<AuditedActs, "act">;
 }
 
 const defaultLimit = 50;
@@ -26,7 +26,7 @@ const runningMax = 200;
 const taskTimeoutMs = 60_000;
 
 /** The RPCs of QueryService: query statistics and running queries. */
-export function createQueryApi({ access, tasks, statistics, asynchronous, auditNow }: QueryApiDeps): ServedService {
+export function createQueryApi({ access, tasks, statistics, asynchronous, auditedActs }: QueryApiDeps): ServedService {
   /** Throws NOT_SUPPORTED for an engine without query statistics. */
   function requireStatistics(serviceId: string, call: Call): ManagedServiceObject {
     const { databaseType } = access.require(serviceId, call).object.spec;
@@ -44,9 +44,11 @@ export function createQueryApi({ access, tasks, statistics, asynchronous, auditN
       terminate,
     } as const;
     const action = terminate ? "query.terminate" : "query.cancel";
-    await auditNow(auditOf(call, action, "managed-service", request.serviceId));
-    const { found } = await tasks.run(service, { case: "signalQuery", value }, call.signal);
-    if (!found) throw new HoldfastError("OBJECT_NOT_FOUND", "The session does not exist any more, or is not a user's.");
+    await auditedActs.act(auditOf(call, action, "managed-service", request.serviceId), async () => {
+      const { found } = await tasks.run(service, { case: "signalQuery", value }, call.signal);
+      if (!found)
+        throw new HoldfastError("OBJECT_NOT_FOUND", "The session does not exist any more, or is not a user's.");
+    });
     return { queryRunId: request.queryRunId, pid: session.pid };
   }
 

@@ -6,7 +6,7 @@ export interface HistoryFilter {
   readonly serviceId?: string;
   /** Matches audit entries only. */
   readonly actor?: string;
-  /** Type of an event, or action of an audit entry. */
+  /** Type of an event, or action of an audit entry, with or without the code of a refusal. */
   readonly type?: string;
   /** Types of events, or actions of audit entries: one of them must match. */
   readonly types?: readonly string[];

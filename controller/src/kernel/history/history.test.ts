@@ -80,6 +80,15 @@ test("inserted entries are read unchanged, once, in insertion order", async () =
   expect((await history.events({ since: now, until: now + 1 }, first)).items).toHaveLength(3);
 });
 
+test("an action finds its refusals, and an action with a code only these", async () => {
+  await history.insert(["topic.delete", "topic.delete topic_not_found", "topic.create"].map((a) => audit("acts", a)));
+  const found = async (type: string) =>
+    (await history.audit({ organizationId: "acts", type }, first)).items.map(({ action }) => action);
+  expect(await found("topic.delete")).toEqual(["topic.delete", "topic.delete topic_not_found"]);
+  expect(await found("topic.delete topic_not_found")).toEqual(["topic.delete topic_not_found"]);
+  expect(await found("topic_not_found")).toEqual([]);
+});
+
 test("pages continue each other in both directions", async () => {
   const made = Array.from({ length: 7 }, (_, i) => audit("pages", String(i)));
   await history.insert(made);

@@ -18,11 +18,6 @@ import { createWaitingEntries } from "./waiting-entries.ts";
 export interface Outbox extends OutboxGate {
   /** Number of entries in the store that the history may not have yet. */
   readonly waiting: number;
-  /**
-   * Audits actions that must never be unrecorded, such as a reveal of a password: the entry is in the history when it
-   * resolves. Throws STORE_UNAVAILABLE.
-   */
-  auditNow(entry: NewAudit): Promise<void>;
   /** Audits calls that changed nothing, such as a refusal, asynchronously. It never throws and never blocks. */
   auditSoon(entry: NewAudit): void;
   /** Stops moving entries; another controller moves the remaining ones. */
@@ -179,10 +174,6 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
     removing = undefined;
   }
 
-  function complete(entry: NewAudit): OutboxEntry {
-    return { ...entry, entry: "audit", id: ids(), occurredAt: clock.now() };
-  }
-
   return {
     get waiting() {
       return entries.size;
@@ -197,7 +188,6 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
         },
       );
     },
-    auditNow: async (entry) => void (await history.insert([complete(entry)], 0n)),
     auditSoon(entry) {
       if (refused.add(entry)) wake();
     },

@@ -15,7 +15,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
 import { auditOf } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
-import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import type { AsynchronousTasks } from "#operation/task/asynchronous-tasks.ts";
 import type { FoundQueue, QueueAccess } from "../queue-access.ts";
 import type { Enqueue } from "./enqueue.ts";
@@ -33,8 +33,7 @@ export interface QueueMessageDeps {
   readonly payloads: Pick<PayloadChecks, "refuseLarge">;
   readonly asynchronous: AsynchronousTasks;
   readonly cursors: Cursors;
-  /** Writes an audit entry; resolves when it is in the history. */
-  readonly auditNow: (entry: NewAudit) => Promise<void>;
+  readonly auditedActs: Pick<AuditedActs, "act">;
 }
 
 type Messages = Omit<
@@ -56,10 +55,10 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
   ): Promise<QueueTask> {
     const found = objectsOf(access.active(serviceId, name, call));
     const { key, bodyHash } = queueTasks.keyOf(kind, call);
-    if (kind !== "stats")
-      await deps.auditNow(auditOf(call, `queue.${kind.replace("_", "-")}`, "managed-service", serviceId));
     const request = { case: "beginTask", value: { taskId: key, kind, bodyHash, ids } } as const;
-    await calls.call(found, request, "task", { signal: call.signal });
+    const begin = () => calls.call(found, request, "task", { signal: call.signal });
+    const entry = auditOf(call, `queue.${kind.replace("_", "-")}`, "managed-service", serviceId, name);
+    await (kind === "stats" ? begin() : deps.auditedActs.act(entry, begin));
     return create(QueueTaskSchema, { taskId: queueTasks.idOf(kind, key, found.queue, call) });
   }
 

@@ -13,9 +13,9 @@ import { pageByName } from "#kernel/page/cursor.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { requireTopics, type TopicApiDeps } from "./topic-api.ts";
 
-/** The RPCs of consumer groups. Nothing is stored: each call queries the engine. */
+/** The RPCs of consumer groups. Each call queries the engine, and a change is audited with its outcome. */
 export function createConsumerGroupApi(deps: Omit<TopicApiDeps, "catalog">): ServedService {
-  const { access, tasks, cursors, auditNow } = deps;
+  const { access, tasks, cursors, auditedActs } = deps;
 
   async function groupsOf(
     service: ManagedServiceObject,
@@ -32,8 +32,8 @@ export function createConsumerGroupApi(deps: Omit<TopicApiDeps, "catalog">): Ser
     return messageOf(service, group);
   }
 
-  const audited = (call: Call, action: string, serviceId: string, name: string) =>
-    auditNow(auditOf(call, action, "managed-service", serviceId, name));
+  const entryOf = (call: Call, action: string, serviceId: string, name: string) =>
+    auditOf(call, action, "managed-service", serviceId, name);
 
   const handlers: Handlers<typeof ConsumerGroupService> = {
     async listConsumerGroups(request, call) {
@@ -53,18 +53,20 @@ export function createConsumerGroupApi(deps: Omit<TopicApiDeps, "catalog">): Ser
     async resetConsumerGroup({ serviceId, name, topic, to }, call) {
       const service = requireTopics(access, serviceId, call);
       const target = targetOf(to);
-      await audited(call, "consumer-group.reset", serviceId, name);
       const value = create(ResetEngineGroupSchema, { group: name, topic, to: target });
-      await tasks.run(service, { case: "resetEngineGroup", value }, call.signal);
+      await auditedActs.act(entryOf(call, "consumer-group.reset", serviceId, name), () =>
+        tasks.run(service, { case: "resetEngineGroup", value }, call.signal),
+      );
       return groupOf(service, name, call);
     },
 
     async deleteConsumerGroup({ serviceId, name }, call) {
       const service = requireTopics(access, serviceId, call);
-      await audited(call, "consumer-group.delete", serviceId, name);
       const value = create(DropEngineGroupSchema, { name });
-      const { existed } = await tasks.run(service, { case: "dropEngineGroup", value }, call.signal);
-      if (!existed) throw missing(name);
+      await auditedActs.act(entryOf(call, "consumer-group.delete", serviceId, name), async () => {
+        const { existed } = await tasks.run(service, { case: "dropEngineGroup", value }, call.signal);
+        if (!existed) throw missing(name);
+      });
       return {};
     },
   };

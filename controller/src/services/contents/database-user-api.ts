@@ -23,7 +23,7 @@ import { operationMessage } from "#operation/operation-message.ts";
 import { type Cursors, pageByName } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import {
   databaseUserId,
@@ -45,8 +45,7 @@ export interface DatabaseUserApiDeps {
   readonly cursors: Cursors;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Resolves once the entry is in the history. */
-  readonly auditNow: (entry: NewAudit) => Promise<void>;
+  readonly auditedActs: Pick<AuditedActs, "read">;
 }
 
 /**
@@ -207,9 +206,14 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
         );
       }
       if (running) await checkPassword(object, managed, call, deps);
-      await deps.auditNow(auditOf(call, "database-user.reveal-password", "database-user", managed.metadata.id));
-      const password = deps.sealer.open(managed.spec.sealedPassword, keyOf(databaseUserKind, managed.metadata.id));
-      return passwordMessage(serviceId, username, password);
+      const { id } = managed.metadata;
+      return deps.auditedActs.read(auditOf(call, "database-user.reveal-password", "database-user", id), () =>
+        passwordMessage(
+          serviceId,
+          username,
+          deps.sealer.open(managed.spec.sealedPassword, keyOf(databaseUserKind, id)),
+        ),
+      );
     },
 
     resetPassword: async ({ serviceId, username }, call): Promise<DatabasePassword> => {

@@ -10,7 +10,7 @@ import {
 import { IndexService } from "@holdfast/proto/holdfast/v1/index_pb.ts";
 import { auditOf } from "#access/caller.ts";
 import { type Cursors, pageByName } from "#kernel/page/cursor.ts";
-import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import type { EngineTasks } from "../service/engine-task.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
@@ -19,11 +19,11 @@ export interface IndexApiDeps {
   readonly access: ServiceAccess;
   readonly tasks: EngineTasks;
   readonly cursors: Cursors;
-  readonly auditNow: (entry: NewAudit) => Promise<void>;
+  readonly auditedActs: Pick<AuditedActs, "act">;
 }
 
-/** The RPCs of indices. Nothing is stored: each call queries the engine; a deletion is audited before it is sent. */
-export function createIndexApi({ access, tasks, cursors, auditNow }: IndexApiDeps): ServedService {
+/** The RPCs of indices. Nothing is stored: each call queries the engine, and a deletion is audited with its outcome. */
+export function createIndexApi({ access, tasks, cursors, auditedActs }: IndexApiDeps): ServedService {
   /** Throws NOT_SUPPORTED for an engine without indices, and WRONG_STATE while the service does not run. */
   function requireIndices(serviceId: string, call: Call): ManagedServiceObject {
     const { databaseType } = access.require(serviceId, call).object.spec;
@@ -44,10 +44,11 @@ export function createIndexApi({ access, tasks, cursors, auditNow }: IndexApiDep
 
     async deleteIndex({ serviceId, name }, call) {
       const service = requireIndices(serviceId, call);
-      await auditNow(auditOf(call, "index.delete", "managed-service", serviceId, name));
       const value = create(DropEngineIndexSchema, { name });
-      const { existed } = await tasks.run(service, { case: "dropEngineIndex", value }, call.signal);
-      if (!existed) throw new HoldfastError("INDEX_NOT_FOUND", `The service has no index ${name}.`);
+      await auditedActs.act(auditOf(call, "index.delete", "managed-service", serviceId, name), async () => {
+        const { existed } = await tasks.run(service, { case: "dropEngineIndex", value }, call.signal);
+        if (!existed) throw new HoldfastError("INDEX_NOT_FOUND", `The service has no index ${name}.`);
+      });
       return {};
     },
   };

@@ -35,7 +35,7 @@ function createWith(lost: number) {
     tasks: partial<EngineTasks>({ run: run as never }),
     cursors: {} as Cursors,
     catalog: defaultCatalog,
-    auditNow: () => Promise.resolve(),
+    auditedActs: { act: (_, act) => act() },
   });
   const { createTopic } = methodsOf(TopicService, api);
   const call = (key?: string): Call =>

@@ -13,7 +13,7 @@ import {
 import { TopicService } from "@holdfast/proto/holdfast/v1/topic_pb.ts";
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
 import { auditOf } from "#access/caller.ts";
-import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import { type Cursors, pageByName } from "#kernel/page/cursor.ts";
 import type { EngineTasks } from "../service/engine-task.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
@@ -24,7 +24,7 @@ export interface TopicApiDeps {
   readonly tasks: EngineTasks;
   readonly cursors: Cursors;
   readonly catalog: CatalogData;
-  readonly auditNow: (entry: NewAudit) => Promise<void>;
+  readonly auditedActs: Pick<AuditedActs, "act">;
 }
 
 /** Partitions of a service for each vCPU of its plan, all topics together. */
@@ -38,8 +38,8 @@ export function requireTopics(access: ServiceAccess, serviceId: string, call: Ca
   return access.requireRunning(serviceId, call).object;
 }
 
-/** The RPCs of topics. Nothing is stored: each call queries the engine, and a change is audited before it is sent. */
-export function createTopicApi({ access, tasks, cursors, catalog, auditNow }: TopicApiDeps): ServedService {
+/** The RPCs of topics. Nothing is stored: each call queries the engine, and a change is audited with its outcome. */
+export function createTopicApi({ access, tasks, cursors, catalog, auditedActs }: TopicApiDeps): ServedService {
   async function topicsOf(service: ManagedServiceObject, names: readonly string[], call: Call): Promise<EngineTopic[]> {
     const value = create(ListEngineTopicsSchema, { names: [...names] });
     return (await tasks.run(service, { case: "listEngineTopics", value }, call.signal)).topics;
@@ -53,8 +53,8 @@ export function createTopicApi({ access, tasks, cursors, catalog, auditNow }: To
 
   const unanswered = createUnanswered();
   const partitionsMax = ({ spec }: ManagedServiceObject) => planOf(catalog, spec.planName).vcpu * partitionsPerVcpu;
-  const audited = (call: Call, action: string, serviceId: string, name: string) =>
-    auditNow(auditOf(call, action, "managed-service", serviceId, name));
+  const entryOf = (call: Call, action: string, serviceId: string, name: string) =>
+    auditOf(call, action, "managed-service", serviceId, name);
 
   const handlers: Handlers<typeof TopicService> = {
     async listTopics(request, call) {
@@ -78,18 +78,19 @@ export function createTopicApi({ access, tasks, cursors, catalog, auditNow }: To
         });
       const { set, unset } = settingsOf(config);
       if (unset.length > 0) throw invalid({ field: "config", code: "invalid", detail: "must have no null values" });
-      await audited(call, "topic.create", serviceId, name);
-      const mayExist = unanswered.take(call);
-      const value = create(CreateEngineTopicSchema, {
-        name,
-        mayExist,
-        ...(partitions !== undefined && { partitions }),
-        ...(replicationFactor !== undefined && { replicationFactor }),
-        config: set,
-        partitionsMax: partitionsMax(service),
-      });
+      const send = () => {
+        const value = create(CreateEngineTopicSchema, {
+          name,
+          mayExist: unanswered.take(call),
+          ...(partitions !== undefined && { partitions }),
+          ...(replicationFactor !== undefined && { replicationFactor }),
+          config: set,
+          partitionsMax: partitionsMax(service),
+        });
+        return tasks.run(service, { case: "createEngineTopic", value }, call.signal);
+      };
       return unanswered.noting(call, async () => {
-        await tasks.run(service, { case: "createEngineTopic", value }, call.signal);
+        await auditedActs.act(entryOf(call, "topic.create", serviceId, name), send);
         return topicOf(service, name, call);
       });
     },
@@ -98,23 +99,25 @@ export function createTopicApi({ access, tasks, cursors, catalog, auditNow }: To
 
     async updateTopic({ serviceId, name, partitions, config }, call) {
       const service = requireTopics(access, serviceId, call);
-      await audited(call, "topic.update", serviceId, name);
       const value = create(AlterEngineTopicSchema, {
         name,
         ...(partitions !== undefined && { partitions }),
         ...settingsOf(config),
         partitionsMax: partitionsMax(service),
       });
-      await tasks.run(service, { case: "alterEngineTopic", value }, call.signal);
+      await auditedActs.act(entryOf(call, "topic.update", serviceId, name), () =>
+        tasks.run(service, { case: "alterEngineTopic", value }, call.signal),
+      );
       return topicOf(service, name, call);
     },
 
     async deleteTopic({ serviceId, name }, call) {
       const service = requireTopics(access, serviceId, call);
-      await audited(call, "topic.delete", serviceId, name);
       const value = create(DropEngineTopicSchema, { name });
-      const { existed } = await tasks.run(service, { case: "dropEngineTopic", value }, call.signal);
-      if (!existed) throw new HoldfastError("TOPIC_NOT_FOUND", `The service has no topic ${name}.`);
+      await auditedActs.act(entryOf(call, "topic.delete", serviceId, name), async () => {
+        const { existed } = await tasks.run(service, { case: "dropEngineTopic", value }, call.signal);
+        if (!existed) throw new HoldfastError("TOPIC_NOT_FOUND", `The service has no topic ${name}.`);
+      });
       return {};
     },
   };
