@@ -7,11 +7,9 @@ const version = "2.19.4";
 const entry = (different: Partial<ZipEntry> = {}): ZipEntry => ({
   name: "plugin-descriptor.properties",
   sizeBytes: 1,
-  packedBytes: 1,
   method: 8,
   isEncrypted: false,
   isSpecial: false,
-  at: 0,
   ...different,
 });
 
@@ -35,7 +33,7 @@ test.each([
   [[entry(), entry({ name: "lzma", method: 14 })], '"lzma" in it is packed by a method other than deflate'],
   [[entry(), entry()], '"plugin-descriptor.properties" is in it twice'],
   [[entry(), entry({ name: "huge", sizeBytes: 2 ** 31 })], "the limit is 2147483648"],
-  [Array.from({ length: 10_001 }, (_, at) => entry({ name: `f${at}` })), "it has 10001 files; the limit is 10000"],
+  [Array.from({ length: 10_001 }, (_, at) => entry({ name: `f${at}` })), "it has more than 10000 files"],
 ])("a zip that images do not unpack is refused: %#", (entries, reason) => {
   expect(() => checkEntries(entries)).toThrow(reason);
 });

@@ -25,14 +25,15 @@ export class PluginFault extends Error {
 const descriptorName = "plugin-descriptor.properties";
 /** Maximum size of a descriptor, in bytes. */
 export const descriptorMaxBytes = 65_536;
-/** Maximum number of files in a plugin, and of all their bytes. */
-const entriesMax = 10_000;
+/** Maximum number of files in a plugin. */
+export const entriesMax = 10_000;
+/** Maximum of all their bytes. */
 const unpackedMaxBytes = 2 * 1024 ** 3;
 const nameMaxBytes = 255;
 
 /** The descriptor among the entries of a plugin's zip. Throws PluginFault for a zip that images do not unpack. */
 export function checkEntries(entries: readonly ZipEntry[]): ZipEntry {
-  if (entries.length > entriesMax) throw new PluginFault(`it has ${entries.length} files; the limit is ${entriesMax}`);
+  if (entries.length > entriesMax) throw new PluginFault(`it has more than ${entriesMax} files`);
   const names = new Set<string>();
   for (const { name, method, isEncrypted, isSpecial } of entries) {
     const label = JSON.stringify(name.slice(0, nameMaxBytes));

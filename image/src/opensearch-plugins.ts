@@ -9,6 +9,7 @@ import {
   checkEntries,
   checkTogether,
   descriptorMaxBytes,
+  entriesMax,
   type PluginDescriptor,
   PluginFault,
   parseDescriptor,
@@ -63,7 +64,7 @@ async function checked(file: string, path: string): Promise<PluginDescriptor> {
   try {
     const { size } = await requireFile(path);
     if (size > artifactMaxBytes) throw new PluginFault(`it has ${size} bytes; the limit is ${artifactMaxBytes}`);
-    const zip = await openZip(path);
+    const zip = await openZip(path, entriesMax);
     try {
       const content = await zip.read(checkEntries(zip.entries), descriptorMaxBytes);
       return parseDescriptor(content.toString("utf8"), opensearchPluginHost.version);
