@@ -13,6 +13,7 @@ export function opensearchVerifier(password: string): string {
 /** An answer of the engine: its status, and its parsed JSON or text. */
 export interface Answer {
   readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: unknown;
 }
 
@@ -53,7 +54,7 @@ export function openClient(endpoint: EngineEndpoint, options: ConnectOptions): O
         body: body === undefined ? null : lines ? body : JSON.stringify(body),
       });
       const text = await response.body.text();
-      return { status: response.statusCode, body: parsed(text) };
+      return { status: response.statusCode, headers: response.headers, body: parsed(text) };
     },
     close: () => client.destroy(),
   };

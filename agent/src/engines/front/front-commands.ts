@@ -141,6 +141,12 @@ async function applyNextFront(front: Front, backend: string, next: NextFront, si
   if (after === undefined || !isApplied(after, next)) throw new Error(`the front does not forward to ${server}`);
 }
 
+/** Forwards clients to an engine that serves (`HttpCheck`), also after a restart of the front. */
+export async function admitClients(front: Front, backend: string, signal: AbortSignal): Promise<void> {
+  const output = (await sendCommand(front, `set server ${backend}/${backend} state ready`, signal)).trim();
+  if (output !== "") throw new Error(`the front does not forward to ${backend}: ${output}`);
+}
+
 interface NextFrontState {
   readonly address: string;
   readonly port: number;

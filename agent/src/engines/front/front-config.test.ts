@@ -61,6 +61,29 @@ backend private
   expect(configOf(front)).toContain("  # The broker ends idle sessions.\n  timeout client 24d\n");
 });
 
+test("clients of an engine with a check are answered by the front itself while the engine does not serve", () => {
+  const check = { path: "/health?mode=strict", refusal: '{"status":503}' };
+  const checked = { ...front, backends: { ...front.backends, engine: { ...front.backends.engine, check } } };
+  const [, rest] = configOf(checked).split("timeout server 24d\n");
+  expect(rest).toContain(`  tcp-request session reject unless { src -f /etc/h/allowed.lst }
+  tcp-request content set-var(txn.unavailable) bool(true) if { nbsrv(engine) eq 0 }
+  tcp-request content switch-mode http if { var(txn.unavailable) -m bool }
+  use_backend engine-unavailable if { var(txn.unavailable) -m bool }
+  default_backend engine
+frontend private
+`);
+  expect(rest).toContain(`backend engine
+  option httpchk
+  http-check send meth GET uri /health?mode=strict
+  timeout check 5s
+  server engine 127.0.0.1:19092 ssl crt /tls/front.pem ca-file /tls/machine.crt verify required check inter 2s fastinter 250ms downinter 250ms fall 3 rise 1 disabled
+backend engine-unavailable
+  mode http
+  http-request return status 503 content-type application/json hdr Retry-After 2 hdr Connection close string '{"status":503}'
+backend private
+`);
+});
+
 test("each list is one file, also if two listeners share it", () => {
   expect(frontFiles(front).map(({ name, content, mode }) => [name, mode, content.split("\n").length - 1])).toEqual([
     ["listener.cfg", 0o640, expect.any(Number)],

@@ -1,11 +1,13 @@
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { ConfigFile, Listener } from "../engine-driver.ts";
 import {
   configName,
   type Front,
   type FrontBackend,
   type FrontListener,
+  type HttpCheck,
   type HttpRules,
   listsOf,
   type NextFront,
@@ -64,7 +66,33 @@ function frontendOf(front: Front, listener: FrontListener): string {
     ...(forwardedSocket === undefined ? [] : [`bind unix@${forwardedSocket} mode 600${tls}${proxied}`]),
     ...checksOf(listener).map((stage) => `tcp-request ${stage} reject unless ${conditionOf(front, allows)}`),
     ...(httpOf(listener)?.rules ?? []),
+    ...unavailableOf(front, listener),
     `default_backend ${backend}`,
+  ]);
+}
+
+const unavailable = (backend: string): string => `${backend}-unavailable`;
+
+/** A connection is passed on as bytes while the engine serves; otherwise HAProxy reads its requests and answers them. */
+function unavailableOf({ backends }: Front, { backend }: FrontListener): string[] {
+  const of = lookUp(backends, backend);
+  if (of === undefined || !("address" in of) || of.check === undefined) return [];
+  // The state may change between the rules, so it is read once.
+  const isUnavailable = "if { var(txn.unavailable) -m bool }";
+  return [
+    `tcp-request content set-var(txn.unavailable) bool(true) if { nbsrv(${backend}) eq 0 }`,
+    `tcp-request content switch-mode http ${isUnavailable}`,
+    `use_backend ${unavailable(backend)} ${isUnavailable}`,
+  ];
+}
+
+const retryAfterSeconds = 2;
+
+function refusingBackend(name: string, { refusal }: HttpCheck): string {
+  const headers = `hdr Retry-After ${retryAfterSeconds} hdr Connection close`;
+  return linesOf(`backend ${unavailable(name)}`, [
+    "mode http",
+    `http-request return status 503 content-type application/json ${headers} string '${refusal}'`,
   ]);
 }
 
@@ -111,11 +139,17 @@ function backendOf(name: string, backend: FrontBackend, isHttp: boolean): string
   if ("socket" in backend) return linesOf(`backend ${name}`, [...mode, `server ${name} unix@${backend.socket}`]);
   if ("fronts" in backend)
     return linesOf(`backend ${name}`, ["option srvtcpka", ...mode, ...backend.fronts.map(nextFrontOf)]);
-  const { address, tls } = backend;
+  const { address, tls, check } = backend;
   const options =
     tls === undefined ? "" : ` ssl crt ${tls.certificateFile} ca-file ${tls.authorityFile} verify required`;
-  return linesOf(`backend ${name}`, [...mode, `server ${name} ${endpointOf(address)}${options}`]);
+  const server = `server ${name} ${endpointOf(address)}${options}`;
+  if (check === undefined) return linesOf(`backend ${name}`, [...mode, server]);
+  const lines = [...mode, "option httpchk", `http-check send meth GET uri ${check.path}`, "timeout check 5s"];
+  return `${linesOf(`backend ${name}`, [...lines, `${server} ${checked} disabled`])}${refusingBackend(name, check)}`;
 }
+
+// One answer that is late or refused is no fault yet.
+const checked = "check inter 2s fastinter 250ms downinter 250ms fall 3 rise 1";
 
 function nextFrontOf({ name, at, isInUse }: NextFront): string {
   const target =

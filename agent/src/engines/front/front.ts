@@ -101,7 +101,20 @@ export type FrontBackend =
       readonly address: Listener;
       /** Certificate with its key in one file, and authority of the engine's certificate: paths of PEM files. */
       readonly tls?: { readonly certificateFile: string; readonly authorityFile: string };
+      /** Present: an engine of HTTP, to which clients are forwarded only while it serves. */
+      readonly check?: HttpCheck;
     };
+
+/**
+ * Until `admitClients`, and later while the engine refuses the check, HAProxy answers each request itself: 503 with
+ * `Retry-After`, after which the connection ends. Connections that it forwarded before continue.
+ */
+export interface HttpCheck {
+  /** Path that the engine answers with a status below 400 while it serves. */
+  readonly path: string;
+  /** JSON of the answer to clients while it does not. */
+  readonly refusal: string;
+}
 
 /** Another front to which connections may be forwarded, each after its client's address (PROXY protocol). */
 export interface NextFront {

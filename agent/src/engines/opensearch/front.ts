@@ -3,13 +3,23 @@ import { listenersOf } from "../addresses.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import type { Front } from "../front/front.ts";
+import { admitClients } from "../front/front-commands.ts";
 import { certificateFile, certificatesOf, frontProgram, keyFile, listenerSocket, portsOf } from "./layout.ts";
 
 const listenerName = "listener";
 
+/** Answers 503 while the security plugin is not initialized, when the engine answers every request with a text. */
+export const securityHealthPath = "/_plugins/_security/health?mode=strict";
+
+const refusal = JSON.stringify({
+  error: { type: "unavailable_exception", reason: "the member does not serve yet or does not respond" },
+  status: 503,
+});
+
 /**
  * The front of OpenSearch, which itself checks no client addresses. It terminates TLS of clients and passes their bytes
- * on unchanged, by a certificate that nothing outside of this machine has.
+ * on unchanged, by a certificate that nothing outside of this machine has. A member that does not serve yet is answered
+ * for: 503.
  */
 export function frontOf(instance: Instance): Front<"engine"> {
   const { spec, paths } = instance;
@@ -39,10 +49,15 @@ export function frontOf(instance: Instance): Front<"engine"> {
       engine: {
         address: { address: spec.address, port: portsOf(instance).http },
         tls: { certificateFile: party("front"), authorityFile: membersAuthority },
+        check: { path: securityHealthPath, refusal },
       },
     },
   };
 }
+
+/** Forwards clients to the engine. */
+export const openFront = (instance: Instance, signal: AbortSignal): Promise<void> =>
+  admitClients(frontOf(instance), "engine", signal);
 
 /** Name of the listener for clients, whose sessions are counted. */
 export const clientListener = listenerName;

@@ -6,7 +6,7 @@ import { countSessions, endForbiddenSessions } from "../front/front-commands.ts"
 import { healthy, notLive, notObserved, observeWithFront } from "../front/observe-with-front.ts";
 import { OpensearchRefusal } from "./api.ts";
 import { type ClusterHealth, readFigures, readHealth } from "./figures.ts";
-import { clientListener, frontOf } from "./front.ts";
+import { clientListener, frontOf, openFront } from "./front.ts";
 import { probe, readUnreplicated, type Unreplicated } from "./heartbeat.ts";
 import { memberCountOf, opensearchVersion } from "./layout.ts";
 import { runningParameters } from "./parameters.ts";
@@ -20,7 +20,12 @@ const fullBytes = 1 << 20;
 export function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
   const parts = {
     withinMs: probeMs,
-    readEngine: (bounded: AbortSignal) => readMember(instance, bounded),
+    async readEngine(bounded: AbortSignal) {
+      const member = await readMember(instance, bounded);
+      // A front that was restarted forwards no clients yet; one that does not respond is found by `readFront`.
+      await openFront(instance, bounded).catch(() => undefined);
+      return member;
+    },
     failed: async (error: unknown, late: EngineCheck | undefined) => ({
       ...notObserved,
       responded: error instanceof OpensearchRefusal,

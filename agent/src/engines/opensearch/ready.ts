@@ -6,7 +6,7 @@ import { convergeRoles } from "./access.ts";
 import { call, OpensearchRefusal } from "./api.ts";
 import { forgetForming } from "./bootstrap.ts";
 import { readCluster } from "./cluster-view.ts";
-import { frontOf } from "./front.ts";
+import { frontOf, openFront, securityHealthPath } from "./front.ts";
 import { createHeartbeatIndex, hasHeartbeatIndex, probe } from "./heartbeat.ts";
 import { ownNumber } from "./layout.ts";
 import { defaultReplicas, putSettings } from "./membership.ts";
@@ -24,6 +24,7 @@ export async function ready(deps: EngineDeps, instance: Instance, signal: AbortS
     try {
       await endForbiddenSessions(frontOf(instance), signal);
       await initialize(instance, signal);
+      await openFront(instance, signal);
       return await forgetForming(deps, instance, signal);
     } catch (error) {
       signal.throwIfAborted();
@@ -54,7 +55,7 @@ async function createFirstContents(instance: Instance, signal: AbortSignal): Pro
 
 /** Throws while the plugin has not read its index: a change before would create an index without its first contents. */
 export async function requireSecurity(instance: Instance, signal: AbortSignal): Promise<void> {
-  const answer = await call(instance, { method: "GET", path: "/_plugins/_security/health?mode=strict" }, signal);
+  const answer = await call(instance, { method: "GET", path: securityHealthPath }, signal);
   const { status } = answer as { status?: string };
   if (status !== "UP") throw new OpensearchRefusal(503, "", "the security plugin is not initialized");
 }
