@@ -71,6 +71,8 @@ const examples: Readonly<Partial<Record<Feature, string>>> = {
   "permissions on other securables":   "GRANT SELECT ON SCHEMA::dbo TO u",
   "statements in functions and triggers": "CREATE FUNCTION dbo.f() RETURNS int AS BEGIN DELETE t; RETURN 1 END",
   "values of the session in modules":  "CREATE TRIGGER r ON t AFTER INSERT AS DECLARE @a int = SCOPE_IDENTITY()",
+  "table-valued parameters of functions": "CREATE FUNCTION dbo.f(@t dbo.list READONLY) RETURNS int AS BEGIN RETURN 1 END",
+  "storage of table types":            "CREATE TYPE dbo.list AS TABLE (a int) WITH (MEMORY_OPTIMIZED = ON)",
   "computed columns of table variables": "CREATE FUNCTION dbo.f() RETURNS @t TABLE (a int, b AS a + 1) AS BEGIN RETURN END",
   "global temporary tables":           "CREATE TABLE ##t (a int)",
   "built-in functions":                "SELECT SOUNDSLIKE('a')",

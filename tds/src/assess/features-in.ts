@@ -39,6 +39,7 @@ const byKind: Readonly<Record<string, Feature>> = {
   createView:       "tables, indexes, views, sequences",
   createSchema:     "tables, indexes, views, sequences",
   createSequence:   "tables, indexes, views, sequences",
+  createType:       "user-defined types",
   drop:             "tables, indexes, views, sequences",
   dropIndex:        "tables, indexes, views, sequences",
   truncate:         "tables, indexes, views, sequences",
@@ -150,6 +151,10 @@ function usesOf(part: Part, kind: string, isModule: boolean): Use[] {
   // The actions of MERGE have no FROM.
   if ((kind === "update" || kind === "delete") && Array.isArray(part["from"]))
     uses.push(...changeFeatures(part as Part & (Update | Delete)));
+  if (isModule && kind === "function" && Array.isArray(part["parameters"])) {
+    const isTable = (parameter: unknown) => isObject(parameter) && parameter["isReadOnly"] === true;
+    if (part["parameters"].some(isTable)) uses.push({ feature: "table-valued parameters of functions" });
+  }
   if (isModule && kind === "function" && isObject(part["returns"])) {
     const { columns } = part["returns"];
     const isComputed = (column: unknown) => isObject(column) && column["computed"] !== undefined;
@@ -210,7 +215,8 @@ function outputFeature(kind: string, output: Part): Feature {
 }
 
 function typeFeatures(type: Part): Use[] {
-  const { name, scale } = type;
+  const { name, scale, written } = type;
+  if (written !== undefined) return [{ feature: "user-defined types" }];
   if (name === "rowversion" || name === "xml" || name === "sql_variant") return [{ feature: name }];
   const hasFraction = name === "time" || name === "datetime2" || name === "datetimeoffset";
   return hasFraction && scale === 7 ? [{ feature: "seven digits of seconds" }] : [];

@@ -256,6 +256,49 @@ $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.schema_id(name text) RETURNS int LANGUAGE sql STABLE AS $$
   SELECT oid::int8::int FROM pg_namespace WHERE nspname = lower(COALESCE(name, 'dbo') COLLATE "C")
 $$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.type_id(name text) RETURNS int LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT y.user_type_id FROM sys.types y
+    WHERE y.name = holdfast_tsql.last_part(type_id.name, 1)
+      AND (y.is_user_defined = 0 OR y.schema_id = holdfast_tsql.schema_id(NULLIF(holdfast_tsql.last_part(type_id.name, 2), '')))
+    ORDER BY y.is_user_defined LIMIT 1);
+END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.type_name(id int) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT y.name FROM sys.types y WHERE y.user_type_id = id LIMIT 1);
+END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.col_name(id int, number int) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT k.name FROM sys.columns k WHERE k.object_id = id AND k.column_id = number);
+END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.column_property(id int, column_name text, property text) RETURNS int LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT CASE lower(property COLLATE "C")
+      WHEN 'isidentity' THEN k.is_identity WHEN 'allowsnull' THEN k.is_nullable WHEN 'iscomputed' THEN k.is_computed
+      WHEN 'columnid' THEN k.column_id WHEN 'precision' THEN COALESCE(NULLIF(k.precision, 0), k.max_length) WHEN 'scale' THEN k.scale
+      WHEN 'isrowguidcol' THEN 0 WHEN 'ishidden' THEN 0 WHEN 'issparse' THEN 0 WHEN 'isfulltextindexed' THEN 0 WHEN 'isidnotforrepl' THEN 0
+      WHEN 'generatedalwaystype' THEN 0 END
+    FROM sys.columns k WHERE k.object_id = id AND k.name = column_name);
+END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.object_property(id int, property text) RETURNS int LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT CASE lower(property COLLATE "C")
+      WHEN 'isusertable' THEN (o.type = 'U')::int WHEN 'istable' THEN (o.type = 'U')::int WHEN 'isview' THEN (o.type = 'V')::int
+      WHEN 'isprocedure' THEN (o.type = 'P')::int WHEN 'istrigger' THEN (o.type = 'TR')::int WHEN 'isscalarfunction' THEN (o.type = 'FN')::int
+      WHEN 'isinlinefunction' THEN (o.type = 'IF')::int WHEN 'istablefunction' THEN (o.type IN ('IF', 'TF'))::int
+      WHEN 'isprimarykey' THEN (o.type = 'PK')::int WHEN 'isforeignkey' THEN (o.type = 'F')::int WHEN 'isuniquecnst' THEN (o.type = 'UQ')::int
+      WHEN 'ischeckcnst' THEN (o.type = 'C')::int WHEN 'isconstraint' THEN (o.type IN ('PK', 'UQ', 'F', 'C'))::int WHEN 'ismsshipped' THEN 0
+      WHEN 'schemaid' THEN o.schema_id
+      WHEN 'tablehasidentity' THEN EXISTS (SELECT FROM sys.columns k WHERE k.object_id = id AND k.is_identity = 1)::int
+      WHEN 'tablehasprimarykey' THEN EXISTS (SELECT FROM sys.objects p WHERE p.parent_object_id = id AND p.type = 'PK')::int
+      WHEN 'tablehastimestamp' THEN 0 END
+    FROM sys.objects o WHERE o.object_id = id);
+END
+$$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.server_property(name text) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT CASE lower(name COLLATE "C")
     WHEN 'productversion' THEN '16.0.1000.6'

@@ -20,6 +20,10 @@ DECLARE
   t record;
   base text;
 BEGIN
+  -- An alias type is a domain over the domain of its base type.
+  SELECT y.typbasetype INTO type_id FROM pg_type y
+    JOIN pg_type b ON b.oid = y.typbasetype AND b.typtype = 'd' WHERE y.oid = type_id
+    UNION ALL SELECT type_id LIMIT 1;
   SELECT y.typname, y.typtype, y.typtypmod, y.typnamespace, b.typname AS base INTO t
     FROM pg_type y LEFT JOIN pg_type b ON b.oid = y.typbasetype WHERE y.oid = type_id;
   base := COALESCE(t.base, t.typname);
@@ -114,19 +118,42 @@ SELECT o.name, o.object_id, 1::int2 AS parent_class, 'OBJECT_OR_COLUMN'::varchar
        COALESCE((SELECT bool_and(g.tgtype & 1 = 1) FROM pg_trigger g WHERE g.tgfoid::int8 = o.object_id), false)::int::int2 AS is_instead_of_trigger
   FROM sys.objects o WHERE o.type = 'TR';
 
-CREATE OR REPLACE VIEW sys.types AS
-SELECT name::varchar(128) COLLATE holdfast_tsql.ci_as AS name, id AS system_type_id, id AS user_type_id, 4 AS schema_id, max_length::int2 AS max_length, 0::int2 AS "precision", 0::int2 AS scale,
-       1::int2 AS is_nullable, 0::int2 AS is_user_defined, 0::int2 AS is_table_type
+CREATE OR REPLACE VIEW holdfast_tsql.system_type AS
+SELECT name, id, max_length
   FROM (VALUES ('image'::text, 34, 16), ('text', 35, 16), ('uniqueidentifier', 36, 16), ('date', 40, 3), ('time', 41, 5),
     ('datetime2', 42, 8), ('datetimeoffset', 43, 10), ('tinyint', 48, 1), ('smallint', 52, 2), ('int', 56, 4),
     ('smalldatetime', 58, 4), ('real', 59, 4), ('money', 60, 8), ('datetime', 61, 8), ('float', 62, 8), ('sql_variant', 98, 8016),
     ('ntext', 99, 16), ('bit', 104, 1), ('decimal', 106, 17), ('smallmoney', 122, 4), ('bigint', 127, 8),
     ('varbinary', 165, 8000), ('varchar', 167, 8000), ('binary', 173, 8000), ('char', 175, 8000), ('nvarchar', 231, 8000),
     ('nchar', 239, 8000), ('xml', 241, -1)) AS t (name, id, max_length);
+GRANT SELECT ON holdfast_tsql.system_type TO PUBLIC;
+
+CREATE OR REPLACE VIEW sys.types AS
+SELECT name::varchar(128) COLLATE holdfast_tsql.ci_as AS name, id AS system_type_id, id AS user_type_id, 4 AS schema_id, max_length::int2 AS max_length, 0::int2 AS "precision", 0::int2 AS scale,
+       1::int2 AS is_nullable, 0::int2 AS is_user_defined, 0::int2 AS is_table_type, 0::int2 AS is_assembly_type,
+       NULL::int AS principal_id, NULL::varchar(128) COLLATE holdfast_tsql.ci_as AS collation_name
+  FROM holdfast_tsql.system_type t
+UNION ALL
+SELECT holdfast_tsql.spelled(n.nspname, t.typname, '')::varchar(128) COLLATE holdfast_tsql.ci_as, COALESCE(b.id, 243), t.oid::int8::int, n.oid::int8::int,
+       CASE WHEN d.name IN ('nchar', 'nvarchar') AND d.length > 0 THEN d.length * 2 ELSE COALESCE(d.length, b.max_length, -1) END::int2,
+       COALESCE(d.precision, 0)::int2, COALESCE(d.scale, 0)::int2,
+       (obj_description(t.oid, 'pg_type') IS DISTINCT FROM '-- T-SQL: {"kind":"alias","isNullable":false}')::int::int2, 1::int2,
+       (t.typtype = 'c')::int::int2, 0::int2, NULL::int,
+       CASE WHEN d.name IN ('char', 'varchar', 'nchar', 'nvarchar', 'text', 'ntext') THEN 'SQL_Latin1_General_CP1_CI_AS' END::varchar(128)
+  FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace JOIN sys.schemas s ON s.schema_id = n.oid::int8::int
+  LEFT JOIN pg_class c ON c.oid = t.typrelid
+  LEFT JOIN LATERAL holdfast_tsql.describe_type(t.oid, t.typtypmod) d ON t.typtype = 'd'
+  LEFT JOIN holdfast_tsql.system_type b ON b.name = d.name
+ WHERE n.nspname <> 'sys' AND (t.typtype = 'd' OR (c.relkind = 'c' AND starts_with(obj_description(t.oid, 'pg_type'), '-- T-SQL: ')))
+   AND has_type_privilege(t.oid, 'USAGE');
+
+CREATE OR REPLACE VIEW sys.table_types AS
+SELECT y.*, t.typrelid::int8::int AS type_table_object_id, 0::int2 AS is_memory_optimized
+  FROM sys.types y JOIN pg_type t ON t.oid::int8 = y.user_type_id AND t.typtype = 'c' WHERE y.is_table_type = 1;
 
 CREATE OR REPLACE VIEW sys.columns AS
 SELECT a.attrelid::int8::int AS object_id, holdfast_tsql.spelled(n.nspname, c.relname, a.attname)::varchar(128) COLLATE holdfast_tsql.ci_as AS name, a.attnum::int AS column_id,
-       t.system_type_id, t.user_type_id,
+       t.id AS system_type_id, COALESCE(u.oid::int8::int, t.id) AS user_type_id,
        CASE WHEN d.name IN ('nchar', 'nvarchar') AND d.length > 0 THEN d.length * 2 ELSE COALESCE(d.length, t.max_length) END::int2 AS max_length,
        COALESCE(d.precision, 0)::int2 AS "precision", COALESCE(d.scale, 0)::int2 AS scale,
        CASE WHEN d.name IN ('char', 'varchar', 'nchar', 'nvarchar', 'text', 'ntext') THEN 'SQL_Latin1_General_CP1_CI_AS' END::varchar(128) AS collation_name,
@@ -136,9 +163,12 @@ SELECT a.attrelid::int8::int AS object_id, holdfast_tsql.spelled(n.nspname, c.re
   FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
   JOIN sys.schemas s ON s.schema_id = n.oid::int8::int
   CROSS JOIN LATERAL holdfast_tsql.describe_type(a.atttypid, a.atttypmod) d
-  LEFT JOIN sys.types t ON t.name = d.name
+  LEFT JOIN holdfast_tsql.system_type t ON t.name = d.name
+  LEFT JOIN pg_type u ON u.oid = a.atttypid AND u.typtype = 'd' AND u.typnamespace <> 'holdfast_tsql'::regnamespace
   LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
- WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'v') AND has_table_privilege(c.oid, 'SELECT');
+ WHERE a.attnum > 0 AND NOT a.attisdropped
+   AND CASE WHEN c.relkind IN ('r', 'p', 'v') THEN has_table_privilege(c.oid, 'SELECT')
+     WHEN c.relkind = 'c' THEN has_type_privilege(c.reltype, 'USAGE') ELSE false END;
 CREATE OR REPLACE VIEW sys.all_columns AS SELECT * FROM sys.columns;
 
 CREATE OR REPLACE VIEW sys.identity_columns AS
@@ -214,7 +244,7 @@ SELECT current_database()::varchar(128) AS table_catalog, s.name AS table_schema
        CASE WHEN t.name IN ('date', 'time', 'datetime', 'datetime2', 'datetimeoffset', 'smalldatetime') THEN k.scale END AS datetime_precision,
        k.collation_name
   FROM sys.columns k JOIN sys.objects o ON o.object_id = k.object_id JOIN sys.schemas s ON s.schema_id = o.schema_id
-  LEFT JOIN sys.types t ON t.user_type_id = k.user_type_id
+  LEFT JOIN sys.types t ON t.user_type_id = k.system_type_id
   LEFT JOIN pg_attrdef f ON f.oid::int8 = k.default_object_id;
 
 CREATE OR REPLACE VIEW tsql_information_schema.table_constraints AS

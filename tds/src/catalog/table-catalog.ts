@@ -3,6 +3,7 @@ import { type ObjectName, temporarySchema } from "../bind/object-name.ts";
 import type { FunctionDefinition, ProcedureDefinition } from "../parse/ast.ts";
 import { parseModuleText } from "../parse/batch.ts";
 import { isModule, moduleText, type ModuleColumn, parseModuleHeader, type StoredModule } from "./module-text.ts";
+import type { UserTypes } from "./user-types.ts";
 import { typeOfDomain, typeOfOid } from "../types/backend-type.ts";
 
 export interface TableDefinition {
@@ -51,9 +52,10 @@ export interface TableCatalog {
 /** Columns of a table by its lower-case name; if two tables differ only by case, the exact lower-case name is first. */
 const columnsQuery = `
 SELECT n.nspname, c.relname, a.attname,
-       CASE WHEN tn.nspname = 'holdfast_tsql' AND t.typtype = 'd' THEN t.typname END,
-       CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END,
-       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
+       CASE WHEN tn.nspname = 'holdfast_tsql' AND t.typtype = 'd' THEN t.typname
+         WHEN b.typtype = 'd' AND b.typnamespace = 'holdfast_tsql'::regnamespace THEN b.typname END,
+       CASE WHEN b.typtype = 'd' THEN b.typbasetype WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END,
+       CASE WHEN b.typtype = 'd' THEN b.typtypmod WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
        NOT a.attnotnull AND NOT t.typnotnull, a.attidentity, a.attgenerated,
        COALESCE(s.spelling, a.attname),
        array_position(i.indkey::int2[], a.attnum), c.relkind = 'v'
@@ -62,6 +64,7 @@ SELECT n.nspname, c.relname, a.attname,
   JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
   JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
   JOIN pg_catalog.pg_namespace tn ON tn.oid = t.typnamespace
+  LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'
   LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisprimary
   LEFT JOIN holdfast_tsql.spelling s
     ON s.schema_name = n.nspname AND s.object_name = c.relname AND s.column_name = a.attname
@@ -84,7 +87,7 @@ SELECT p.prosrc, pg_catalog.has_function_privilege(p.oid, 'EXECUTE'), n.nspname,
 type Query = (sql: string, values: readonly string[]) => Promise<(string | null)[][]>;
 
 /** Creates the cache of table definitions of one session; `clear` is called after DDL of any session. */
-export function createTableCatalog(query: Query): TableCatalog {
+export function createTableCatalog(query: Query, types: UserTypes): TableCatalog {
   const tables = new Map<string, TableDefinition | undefined>();
   const procedures = new Map<string, Procedure>();
   const functions = new Map<string, UserFunction>();
@@ -96,8 +99,9 @@ export function createTableCatalog(query: Query): TableCatalog {
       if (cached !== undefined) return cached;
       const [row] = await query(procedureQuery, [name.schema, name.name]);
       if (row === undefined) return undefined;
-      const definition = parseModuleText(row[0] ?? "");
-      if (definition.kind !== "procedure") return undefined;
+      const parsed = parseModuleText(row[0] ?? "");
+      if (parsed.kind !== "procedure") return undefined;
+      const definition = { ...parsed, parameters: await types.resolve(parsed.parameters) };
       const found = { definition, isExecutable: row[1] === "t" };
       procedures.set(key(name), found);
       return found;
@@ -113,8 +117,13 @@ export function createTableCatalog(query: Query): TableCatalog {
         const [row] = await query(routineQuery, [name.schema, name.name]);
         const stored = row === undefined ? undefined : parseModuleHeader(row[0] ?? "");
         if (row === undefined || stored === undefined) continue;
-        const definition = parseModuleText(stored.text);
-        if (definition.kind !== "function") continue;
+        const parsed = parseModuleText(stored.text);
+        if (parsed.kind !== "function") continue;
+        const definition = {
+          ...parsed,
+          parameters: await types.resolve(parsed.parameters),
+          returns: await types.resolve(parsed.returns),
+        };
         const columns = stored.columns?.map(columnOf);
         const own = { ...name, schema: row[2] ?? "", name: row[3] ?? "" };
         functions.set(key(name), { name: own, definition, columns, isExecutable: row[1] === "t" });
@@ -136,6 +145,7 @@ export function createTableCatalog(query: Query): TableCatalog {
       tables.clear();
       procedures.clear();
       functions.clear();
+      types.clear();
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Call, Path, Query } from "../parse/ast.ts";
 import { refuse } from "../parse/features.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { castType } from "../types/backend-type.ts";
-import { isCharacter, type TsqlType, type Value } from "../types/tsql-type.ts";
+import { isCharacter, type TsqlType, type UserTypeName, type Value } from "../types/tsql-type.ts";
 
 /** An SQL expression for PostgreSQL, with its type in T-SQL. */
 export interface Typed {
@@ -71,7 +71,14 @@ export interface ModuleNames {
 }
 
 export interface TableVariable {
+  /** Name of the temporary table. */
   readonly name: string;
+  /** Table type of the variable; undefined for a variable that declares its columns. */
+  readonly type?: UserTypeName;
+  /** True for a parameter: its table may be a variable of the caller. */
+  readonly isReadOnly?: boolean;
+  /** True if the table is a variable of the caller, which drops it. */
+  readonly isBorrowed?: boolean;
 }
 
 /** The translation of one statement: its parameters and the names it can refer to. */
@@ -153,6 +160,15 @@ export class EmitContext {
     if (table === undefined)
       throw new SqlError(1087, `Must declare the table variable "${name}".`, { severity: 15, line });
     return table;
+  }
+
+  /** The table variable that a statement changes; error 10700 for a parameter. */
+  changedVariable(name: string): TableDefinition {
+    if (this.#tableVariables.get(name.toLowerCase())?.isReadOnly === true) {
+      const message = `The table-valued parameter "${name}" is READONLY and cannot be modified.`;
+      throw new SqlError(10_700, message);
+    }
+    return this.tableVariable(name, 0);
   }
 
   /** Definition of a function that a user created; error 4121 if there is none, 229 if the role may not call it. */

@@ -45,6 +45,8 @@ function emitFunction(
   newContext: NewContext,
 ): string[] {
   const { parameters, returns } = definition;
+  const table = parameters.find(({ type }) => type.table !== undefined);
+  if (table !== undefined) throw refuse("table-valued parameters of functions", 0, table.name);
   if (parameters.some(({ isOutput }) => isOutput))
     throw new SqlError(181, "Cannot use the OUTPUT option in a function declaration.", { severity: 15 });
   const head = `CREATE FUNCTION ${qualified(name)}(${parameterTypes(parameters)})`;

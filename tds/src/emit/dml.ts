@@ -30,7 +30,7 @@ export interface EmittedDml extends EmittedQuery {
 }
 
 export function targetTable(target: Target, context: EmitContext): TableDefinition {
-  return target.kind === "table" ? context.table(target.path, target.line) : context.tableVariable(target.name, 0);
+  return target.kind === "table" ? context.table(target.path, target.line) : context.changedVariable(target.name);
 }
 
 function column(table: TableDefinition, name: string) {

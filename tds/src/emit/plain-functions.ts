@@ -171,6 +171,7 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
   OBJECT_NAME: ranged(1, 2, ([id]) => ({ sql: `holdfast_tsql.object_name(${integer(id)})`, type: nvarchar(128) })),
   SCHEMA_NAME: ranged(0, 1, ([id]) => ({ sql: `holdfast_tsql.schema_name(${integer(id)})`, type: nvarchar(128) })),
   SCHEMA_ID: ranged(0, 1, ([name]) => ({ sql: `holdfast_tsql.schema_id(${text(name)})`, type: int })),
+  TYPE_ID: fixed(1, ([name]) => ({ sql: `holdfast_tsql.type_id(${text(name)})`, type: int })),
   TYPE_NAME: fixed(1, ([id]) => ({ sql: `holdfast_tsql.type_name(${integer(id)})`, type: nvarchar(128) })),
   COL_NAME: fixed(2, ([id, column]) => ({
     sql: `holdfast_tsql.col_name(${integer(id)}, ${integer(column)})`,

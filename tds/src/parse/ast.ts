@@ -354,14 +354,29 @@ export type Ddl =
       readonly start: string | undefined;
       readonly increment: string | undefined;
     }
+  | CreateType
   | {
       readonly kind: "drop";
-      readonly object: "TABLE" | "VIEW" | "SCHEMA" | "SEQUENCE" | "PROCEDURE" | "FUNCTION" | "TRIGGER";
+      readonly object: "TABLE" | "VIEW" | "SCHEMA" | "SEQUENCE" | "PROCEDURE" | "FUNCTION" | "TRIGGER" | "TYPE";
       readonly ifExists: boolean;
       readonly paths: readonly Path[];
     }
   | { readonly kind: "dropIndex"; readonly ifExists: boolean; readonly name: string; readonly table: Path }
   | { readonly kind: "truncate"; readonly path: Path };
+
+export interface CreateType {
+  readonly kind: "createType";
+  readonly path: Path;
+  readonly definition:
+    | { readonly kind: "alias"; readonly type: TsqlType; readonly isNullable: boolean }
+    | {
+        readonly kind: "table";
+        readonly columns: readonly ColumnDefinition[];
+        readonly constraints: readonly TableConstraint[];
+        /** Text of the statement: declarations of variables parse it again. */
+        readonly text: string;
+      };
+}
 
 export type StatementBody =
   | Dml
@@ -462,6 +477,8 @@ export interface Parameter {
   readonly type: TsqlType;
   readonly default: Expression | undefined;
   readonly isOutput: boolean;
+  /** READONLY, which a parameter of a table type has. */
+  readonly isReadOnly: boolean;
 }
 
 type Replaces = Extract<Ddl, { kind: "createProcedure" }>["replaces"];

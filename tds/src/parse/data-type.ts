@@ -73,9 +73,12 @@ export function parseDataType(stream: TokenStream, defaultLength = 1): TsqlType 
   const keyword = written.toUpperCase();
   const refused = path.length === 1 ? lookUp(refusedTypes, keyword) : undefined;
   if (refused !== undefined) throw refuse(refused, line, written);
-  const name = lookUp(names, keyword);
-  if (name === undefined || (path.length > 1 && path[0]?.toLowerCase() !== "sys"))
-    throw new SqlError(2715, `Cannot find data type ${path.join(".")}.`, { line });
+  const isSystem = path.length === 1 || (path.length === 2 && path[0]?.toLowerCase() === "sys");
+  const name = isSystem ? lookUp(names, keyword) : undefined;
+  if (name === undefined) {
+    if (stream.is("(")) throw new SqlError(2715, `Cannot find data type ${path.join(".")}.`, { line });
+    return { name: "sql_variant", written: path };
+  }
   if (keyword === "SYSNAME") return { name: "nvarchar", length: 128 };
   if ((keyword === "CHAR" || keyword === "CHARACTER") && stream.accept("VARYING"))
     return withLength(stream, "varchar", defaultLength);

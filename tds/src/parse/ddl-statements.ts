@@ -1,9 +1,10 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { ColumnDefinition, Ddl, Path, Predicate, TableConstraint } from "./ast.ts";
+import type { ColumnDefinition, CreateType, Ddl, Path, Predicate, TableConstraint } from "./ast.ts";
 import { parseDataType } from "./data-type.ts";
 import { parseExpression, parsePredicate } from "./expressions.ts";
 import { parseQuery } from "./queries.ts";
-import type { TokenStream } from "./token-stream.ts";
+import { tokenize } from "./lexer.ts";
+import { TokenStream } from "./token-stream.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { refuse, type RefusedFeature } from "./features.ts";
 
@@ -12,7 +13,6 @@ const refusedObjects: Readonly<Record<string, RefusedFeature>> = {
   ASSEMBLY: "CLR",
   FULLTEXT: "full-text search",
   DATABASE: "CREATE DATABASE",
-  TYPE: "user-defined types",
   SYNONYM: "synonyms",
   LOGIN: "logins, users and roles",
   USER: "logins, users and roles",
@@ -21,8 +21,10 @@ const refusedObjects: Readonly<Record<string, RefusedFeature>> = {
 };
 
 export function parseCreate(stream: TokenStream): Ddl {
+  const { position } = stream;
   const { line } = stream.current;
   stream.expect("CREATE");
+  if (stream.accept("TYPE")) return parseCreateType(stream, position);
   if (stream.accept("TABLE")) return parseCreateTable(stream);
   if (stream.accept("SCHEMA")) {
     const name = stream.identifier();
@@ -35,6 +37,29 @@ export function parseCreate(stream: TokenStream): Ddl {
   if (!stream.accept("CLUSTERED")) stream.accept("NONCLUSTERED");
   if (stream.accept("INDEX")) return parseCreateIndex(stream, isUnique);
   throw refuseObject(stream, stream.accept("OR", "ALTER") ? "CREATE OR ALTER" : "CREATE", line);
+}
+
+/** `position`: that of the word CREATE. */
+function parseCreateType(stream: TokenStream, position: number): CreateType {
+  const { line } = stream.current;
+  const path = stream.path();
+  if (stream.accept("FROM")) {
+    const type = parseDataType(stream);
+    const isNullable = !stream.accept("NOT", "NULL");
+    if (isNullable) stream.accept("NULL");
+    return { kind: "createType", path, definition: { kind: "alias", type, isNullable } };
+  }
+  if (stream.accept("EXTERNAL")) throw refuse("CLR", line);
+  stream.expect("AS", "TABLE");
+  const elements = stream.parenthesized(() => parseTableElements(stream));
+  if (stream.accept("WITH")) throw refuse("storage of table types", line);
+  return { kind: "createType", path, definition: { kind: "table", ...elements, text: stream.textFrom(position) } };
+}
+
+/** Parses the text of CREATE TYPE of a table type, as it was stored. */
+export function parseTableType(text: string): Extract<CreateType["definition"], { kind: "table" }> | undefined {
+  const ddl = parseCreate(new TokenStream(tokenize(text), parseQuery));
+  return ddl.kind === "createType" && ddl.definition.kind === "table" ? ddl.definition : undefined;
 }
 
 function refuseObject(stream: TokenStream, verb: string, line: number): Error {
@@ -248,10 +273,12 @@ export function parseAlter(stream: TokenStream): Ddl {
   throw refuse("other statements", line, `ALTER TABLE ${stream.current.keyword}`);
 }
 
+const droppable = ["TABLE", "VIEW", "SCHEMA", "SEQUENCE", "PROCEDURE", "FUNCTION", "TRIGGER", "TYPE"] as const;
+
 export function parseDrop(stream: TokenStream): Ddl {
   const { line } = stream.current;
   stream.expect("DROP");
-  for (const object of ["TABLE", "VIEW", "SCHEMA", "SEQUENCE", "PROCEDURE", "FUNCTION", "TRIGGER"] as const) {
+  for (const object of droppable) {
     if (!stream.accept(object) && !(object === "PROCEDURE" && stream.accept("PROC"))) continue;
     const ifExists = stream.accept("IF", "EXISTS");
     return { kind: "drop", object, ifExists, paths: stream.list((): Path => stream.path()) };

@@ -76,6 +76,6 @@ export function parseParameter(stream: TokenStream): Parameter {
   const type = parseDataType(stream);
   const value = stream.accept("=") ? parseArgument(stream) : undefined;
   const isOutput = stream.accept("OUTPUT") || stream.accept("OUT");
-  stream.accept("READONLY");
-  return { name, type, default: value, isOutput };
+  const isReadOnly = stream.accept("READONLY");
+  return { name, type, default: value, isOutput, isReadOnly };
 }

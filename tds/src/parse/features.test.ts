@@ -21,7 +21,7 @@ describe("unsupported features", () => {
     [15281, "SELECT * FROM OPENROWSET('x', 'y', 'z')"],
     [15281, "SELECT * FROM OPENDATASOURCE('x', 'y').db.dbo.t"],
     [40510, "DBCC CHECKDB"],
-    [40510, "CREATE TYPE dbo.code FROM varchar(10)"],
+    [40517, "CREATE TYPE dbo.list AS TABLE (a int) WITH (MEMORY_OPTIMIZED = ON)"],
     [40510, "GOTO finish"],
     [40517, "SELECT * FROM t PIVOT (SUM(a) FOR b IN ([x])) AS p"],
     [40517, "SELECT * FROM t FOR SYSTEM_TIME ALL"],

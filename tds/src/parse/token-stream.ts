@@ -50,6 +50,22 @@ function groupsOf(tokens: readonly Token[]): Map<number, Group> {
   return groups;
 }
 
+/** A token as it can be parsed again, also with another QUOTED_IDENTIFIER. */
+function tokenText({ kind, text, isNational }: Token): string {
+  switch (kind) {
+    case "quoted":
+      return `[${text.replaceAll("]", "]]")}]`;
+    case "string":
+      return `${isNational ? "N" : ""}'${text.replaceAll("'", "''")}'`;
+    case "binary":
+      return `0x${text}`;
+    case "money":
+      return `$${text}`;
+    default:
+      return text;
+  }
+}
+
 /** Reads the tokens of a batch one after another, and parses what all statements share: names, lists, parentheses. */
 export class TokenStream {
   #at = 0;
@@ -80,6 +96,11 @@ export class TokenStream {
   /** Number of tokens that have been read. */
   get position(): number {
     return this.#at;
+  }
+
+  /** Text of the tokens from a position to the current one, with identifiers in brackets. */
+  textFrom(position: number): string {
+    return this.#tokens.slice(position, this.#at).map(tokenText).join(" ");
   }
 
   get isAtEnd(): boolean {

@@ -29,6 +29,11 @@ export class ByteReader {
     return this.#bytes.subarray(this.#offset - length, this.#offset);
   }
 
+  /** The next byte, which stays unread; undefined at the end. */
+  peek(): number | undefined {
+    return this.#bytes[this.#offset];
+  }
+
   uint8(): number {
     return this.bytes(1).readUInt8();
   }

@@ -67,6 +67,30 @@ describe("requests", () => {
     ]);
   });
 
+  /** sp_executesql with a table of two columns, of which the second has its default in each row, and two rows. */
+  const table = Buffer.from(
+    [
+      [4, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 0, 0, 0, 0xf3, 0, 0, 1, 0x74, 0, 2, 0],
+      [0, 0, 0, 0, 0, 0, 0x26, 4, 0],
+      [0, 0, 0, 0, 0, 2, 0x26, 8, 0],
+      [0x10, 1, 0, 0, 0, 1, 0x11, 1, 0, 0, 0, 0],
+      [1, 4, 42, 0, 0, 0, 1, 0, 0],
+    ].flat(),
+  );
+
+  test("a table has its rows without the columns that have defaults", () => {
+    const [call] = decodeRpcRequest(table, format);
+    const found = call?.parameters[0]?.table;
+    expect(found).toMatchObject({ type: ["t"], columnCount: 2, rowCount: 2, columns: [{ ordinal: 0 }] });
+    expect([...(found?.rows() ?? [])]).toEqual([["42"], [null]]);
+  });
+
+  test("a cut table is a protocol error", () => {
+    // Without the parameter, and with its name alone, too.
+    for (let length = 13; length < table.length; length += 1)
+      expect(() => decodeRpcRequest(table.subarray(0, length), format), `${length} bytes`).toThrow(ProtocolError);
+  });
+
   test("each version negotiates the highest that both sides have", () => {
     expect(negotiateVersion(0x70000000, false)).toBeUndefined();
     expect(negotiateVersion(0x71000001, false)).toBe(tdsVersions["7.1"]);

@@ -3,7 +3,9 @@ import { skipAllHeaders } from "./all-headers.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { ProtocolError } from "./protocol-error.ts";
 import type { WireFormat } from "./tds-version.ts";
+import { readTable, type SentTable } from "./table-value.ts";
 import { readTypeInfo } from "./type-info.ts";
+import { typeTokens } from "./type-token.ts";
 import { readValue } from "./type-value.ts";
 
 export interface RpcParameter {
@@ -13,6 +15,8 @@ export interface RpcParameter {
   readonly value: Value;
   readonly isOutput: boolean;
   readonly isDefault: boolean;
+  /** Value of a table-valued parameter; undefined for others. */
+  readonly table?: SentTable;
 }
 
 export interface RpcCall {
@@ -69,9 +73,17 @@ function readCall(reader: ByteReader): RpcCall {
       throw new ProtocolError(`a call has more than ${parametersMax} parameters`);
     const name = reader.unicode(nameUnits);
     const status = reader.uint8();
+    const isOutput = (status & 1) !== 0;
+    const isDefault = (status & 2) !== 0;
+    if (reader.peek() === typeTokens.table) {
+      reader.uint8();
+      const table = readTable(reader);
+      parameters.push({ name, type: { name: "sql_variant" }, value: null, isOutput, isDefault, table });
+      continue;
+    }
     const sent = readTypeInfo(reader);
     const value = readValue(reader, sent);
-    parameters.push({ name, type: sent.type, value, isOutput: (status & 1) !== 0, isDefault: (status & 2) !== 0 });
+    parameters.push({ name, type: sent.type, value, isOutput, isDefault });
   }
   return { procedure, parameters };
 }

@@ -228,6 +228,16 @@ export function readValue(reader: ByteReader, sent: SentType): Value {
   return bytes === null ? null : textOf(sent.type, bytes);
 }
 
+/** Skips a value, and checks its length alone. */
+export function skipValue(reader: ByteReader, sent: SentType): void {
+  if (sent.layout !== "plp") {
+    readBytes(reader, sent);
+    return;
+  }
+  if (reader.uint64() === nullPlp) return;
+  for (let length = reader.uint32(); length !== 0; length = reader.uint32()) reader.bytes(length);
+}
+
 function readBytes(reader: ByteReader, { layout, size }: SentType): Buffer | null {
   switch (layout) {
     case "null":

@@ -28,6 +28,18 @@ export async function execute(call: Execute, line: number, request: RequestConte
   const list: EvaluatedArgument[] = [];
   for (const argument of call.arguments) {
     const { value: expression } = argument;
+    const table =
+      expression.kind === "variable" ? request.frame.tableVariables.get(expression.name.toLowerCase()) : undefined;
+    if (table !== undefined) {
+      list.push({
+        name: argument.name,
+        type: { name: "sql_variant" },
+        value: null,
+        isOutput: argument.isOutput,
+        table,
+      });
+      continue;
+    }
     const type =
       expression.kind === "variable"
         ? (request.frame.variables.get(expression.name.toLowerCase())?.type ?? nvarcharMax)

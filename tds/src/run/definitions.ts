@@ -4,7 +4,15 @@ import { emitCreateModule, kindOf } from "../emit/create-module.ts";
 import { emitCreateTable, emitDdl } from "../emit/ddl.ts";
 import { emitGrant } from "../emit/grants.ts";
 import { parameterTypes, plainType } from "../emit/module-body.ts";
-import type { ColumnDefinition, CreateModule, Ddl, Grant, ModuleDefinition, TableConstraint } from "../parse/ast.ts";
+import type {
+  ColumnDefinition,
+  CreateModule,
+  Ddl,
+  Grant,
+  ModuleDefinition,
+  ProcedureDefinition,
+  TableConstraint,
+} from "../parse/ast.ts";
 import { parseModuleText } from "../parse/batch.ts";
 import { DatabaseError } from "./backend.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -27,6 +35,7 @@ export async function runDdl(ddl: Ddl, line: number, request: RequestContext): P
     await createTable(context.objectName(ddl.path, line), ddl.columns, ddl.constraints, request);
     return;
   }
+  if (ddl.kind === "createProcedure") await checkParameters(ddl.text, request);
   if (ddl.kind === "createProcedure" && ddl.replaces === "required") {
     const name = context.objectName(ddl.path, line);
     if ((await session.catalog.procedure(name)) === undefined)
@@ -48,10 +57,28 @@ export async function runDdl(ddl: Ddl, line: number, request: RequestContext): P
         line,
       });
     }
+    if (error instanceof DatabaseError && error.code === "2BP01" && ddl.kind === "drop" && ddl.object === "TYPE") {
+      const name = ddl.paths.map((path) => path.join(".")).join(", ");
+      throw new SqlError(3732, `Cannot drop type '${name}' because it is being referenced by another object.`, {
+        line,
+      });
+    }
     throw error;
   } finally {
     session.catalog.clear();
   }
+}
+
+/** Error 2715 for an unknown type in a procedure, 352 for a parameter of a table type without READONLY. */
+async function checkParameters(text: string, { session }: RequestContext): Promise<void> {
+  const { parameters } = (await session.types.resolve(parseModuleText(text))) as ProcedureDefinition;
+  const isFaulty = parameters.find(({ type, isReadOnly }) => type.table !== undefined && !isReadOnly);
+  if (isFaulty !== undefined) throw readOnlyError(isFaulty.name);
+}
+
+export function readOnlyError(name: string): SqlError {
+  const message = `The table-valued parameter "${name}" must be declared with the READONLY option.`;
+  return new SqlError(352, message, { severity: 15 });
 }
 
 /** Error 3701 for DROP FUNCTION and DROP TRIGGER of another kind of routine. */

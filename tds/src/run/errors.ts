@@ -91,7 +91,7 @@ function sentence(text: string): string {
 
 /** Errors that end the batch outside of TRY; after any other error the next statement runs. */
 const batchEnding = new Set([
-  102, 105, 137, 156, 191, 195, 207, 208, 241, 242, 245, 1087, 1205, 3930, 3960, 4104, 4121, 8114,
+  102, 105, 137, 156, 191, 195, 207, 208, 241, 242, 245, 1087, 1205, 2715, 3930, 3960, 4104, 4121, 8114,
 ]);
 
 export function endsBatch({ number, severity }: SqlError): boolean {

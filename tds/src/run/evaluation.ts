@@ -26,7 +26,8 @@ export async function evaluate(expression: Expression, request: RequestContext, 
   return rows[0]?.[0] ?? null;
 }
 
-export async function evaluatePredicate(predicate: Predicate, { session, frame }: RequestContext): Promise<boolean> {
+export async function evaluatePredicate(written: Predicate, { session, frame }: RequestContext): Promise<boolean> {
+  const predicate = await session.types.resolve(written);
   await session.loadTables(predicate, frame);
   const context = session.context(frame);
   const sql = emitPredicate(predicate, new Scope(), context);

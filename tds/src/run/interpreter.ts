@@ -4,6 +4,7 @@ import type { ExecuteStatement, Expression, Insert, Predicate, Statement, Statem
 import { announceBulkLoad } from "./bulk-load.ts";
 import { execute } from "./calls.ts";
 import { closeCursors, runCursorStatement } from "./cursors.ts";
+import { declareTable } from "./table-parameters.ts";
 import { endsBatch, endsTransaction, sqlErrorOf } from "./errors.ts";
 import { evaluate, evaluatePredicate } from "./evaluation.ts";
 import { newCallFrame } from "./call-frame.ts";
@@ -77,8 +78,8 @@ function reportError(error: SqlError, { session, results }: RequestContext): voi
   results.done({ isError: true });
 }
 
-function dropTableVariables(request: RequestContext): Promise<void> {
-  const tables = [...request.frame.tableVariables.values()];
+export function dropTableVariables(request: RequestContext): Promise<void> {
+  const tables = [...request.frame.tableVariables.values()].filter(({ isBorrowed }) => isBorrowed !== true);
   return dropTables(
     request,
     tables.map(({ name }) => name),
@@ -105,8 +106,9 @@ async function runGuarded(statement: Statement, request: RequestContext): Promis
   request.signal.throwIfAborted();
   const { session } = request;
   try {
-    const outcome = await runStatement(statement, request);
-    return outcome;
+    // Statements of control flow contain others, whose types may come into being before they run.
+    const isSimple = !["if", "while", "block", "try"].includes(statement.body.kind);
+    return await runStatement(isSimple ? await session.types.resolve(statement) : statement, request);
   } catch (error) {
     if (request.signal.aborted) throw error;
     const failure = sqlErrorOf(error, statement.line);
@@ -157,6 +159,7 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
     case "createSequence":
     case "createProcedure":
     case "createModule":
+    case "createType":
     case "grant":
     case "drop":
     case "dropIndex":
@@ -167,8 +170,12 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       return "next";
     case "declare":
       for (const { name, type, value } of body.variables) {
-        if (frame.variables.has(name.toLowerCase()))
+        if (frame.variables.has(name.toLowerCase()) || frame.tableVariables.has(name.toLowerCase()))
           throw new SqlError(134, `The variable name '${name}' has already been declared.`, { severity: 15, line });
+        if (type.table !== undefined) {
+          await declareTable(name, type.table, request);
+          continue;
+        }
         frame.variables.set(name.toLowerCase(), { type, value: null });
         if (value !== undefined) await assign(name, value, request);
       }

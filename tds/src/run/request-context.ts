@@ -1,4 +1,6 @@
+import type { TableVariable } from "../emit/context.ts";
 import type { Execute } from "../parse/ast.ts";
+import type { SentTable } from "../protocol/table-value.ts";
 import type { TsqlType, Value } from "../types/tsql-type.ts";
 import type { CallFrame } from "./call-frame.ts";
 import type { StatementResults } from "./results.ts";
@@ -12,6 +14,8 @@ export interface EvaluatedArgument {
   readonly isOutput: boolean;
   /** True for the word DEFAULT in place of a value. */
   readonly isDefault?: boolean;
+  /** Rows of a table-valued parameter of an RPC message, or the table variable of EXECUTE. */
+  readonly table?: SentTable | TableVariable;
 }
 
 /** Runs a procedure by its name and returns its status. */

@@ -1,6 +1,7 @@
-import { qualified } from "../bind/object-name.ts";
+import { objectName, qualified } from "../bind/object-name.ts";
 import type { ColumnSource } from "../bind/scope.ts";
 import { createTableCatalog, type TableCatalog, type TableDefinition } from "../catalog/table-catalog.ts";
+import { createUserTypes, type UserTypes } from "../catalog/user-types.ts";
 import { EmitContext, type ModuleNames, type SessionValues, type Variable } from "../emit/context.ts";
 import { insertColumns, targetTable } from "../emit/dml.ts";
 import { emitCall } from "../emit/functions.ts";
@@ -21,6 +22,7 @@ const version = "Microsoft SQL Server 2022 compatible, Holdfast on PostgreSQL";
 export class Session {
   readonly backend: Backend;
   readonly catalog: TableCatalog;
+  readonly types: UserTypes;
   readonly database: string;
   readonly transaction: Transaction;
   /** False if DDL of other sessions is not reported, so that the catalog is valid for one request only. */
@@ -63,7 +65,9 @@ export class Session {
     this.#user = options.user;
     this.#hostName = options.hostName;
     this.#appName = options.appName;
-    this.catalog = createTableCatalog((sql, values) => this.backend.query(sql, values));
+    const query = (sql: string, values: readonly string[]) => this.backend.query(sql, values);
+    this.types = createUserTypes(query, (path) => objectName(path, this.database, 0));
+    this.catalog = createTableCatalog(query, this.types);
     this.transaction = new Transaction(options.backend);
   }
 

@@ -9,6 +9,7 @@ import { depthInside, runBatch } from "./interpreter.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import type { Results } from "./results.ts";
 import { SqlError } from "./sql-error.ts";
+import { bindTable, typeClash } from "./table-parameters.ts";
 import { callUserProcedure } from "./user-procedures.ts";
 
 type Procedure = (list: readonly EvaluatedArgument[], request: RequestContext) => Promise<number>;
@@ -47,18 +48,23 @@ async function runText(
   request: RequestContext,
 ): Promise<number> {
   const depth = depthInside(request);
-  const parameters = parseParameters(declaration);
+  const parameters = await request.session.types.resolve(parseParameters(declaration));
   const frame = newCallFrame(depth);
   const passedArguments = new Map<string, EvaluatedArgument>();
   for (const [index, parameter] of parameters.entries()) {
     const name = parameter.name.toLowerCase();
     const found = list.find((each) => each.name?.toLowerCase() === name) ?? unnamed(list[index]);
-    if (found === undefined && parameter.default === undefined) {
+    if (found === undefined && parameter.default === undefined && parameter.type.table === undefined) {
       throw new SqlError(
         8178,
         `The parameterized query expects the parameter '${parameter.name}', which was not supplied.`,
       );
     }
+    if (parameter.type.table !== undefined) {
+      await bindTable(parameter, parameter.type.table, found, { ...request, frame });
+      continue;
+    }
+    if (found?.table !== undefined) throw typeClash(found.table, parameter.type);
     const value = found === undefined ? null : await converted(found, parameter.type, request);
     frame.variables.set(name, { type: parameter.type, value });
     if (found !== undefined) passedArguments.set(name, found);

@@ -3,9 +3,10 @@ import type { Parameter, Path } from "../parse/ast.ts";
 import type { Value } from "../types/tsql-type.ts";
 import { converted, evaluate } from "./evaluation.ts";
 import { newCallFrame } from "./call-frame.ts";
-import { depthInside, runProcedure } from "./interpreter.ts";
+import { depthInside, dropTableVariables, runProcedure } from "./interpreter.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
+import { bindTable, typeClash } from "./table-parameters.ts";
 
 /**
  * Calls a procedure that a user created; its statements have the privileges of the caller. Returns its status. Error
@@ -33,11 +34,11 @@ export async function callUserProcedure(
   const passed = passedArguments(title, parameters, list);
   const frame = newCallFrame(depthInside(request), title);
   const inner = { ...request, frame };
-  for (const parameter of parameters) {
-    frame.variables.set(parameter.name.toLowerCase(), {
-      type: parameter.type,
-      value: await valueOf(parameter, passed.get(parameter), title, inner),
-    });
+  try {
+    for (const parameter of parameters) await bind(parameter, passed.get(parameter), title, inner);
+  } catch (error) {
+    await dropTableVariables(inner);
+    throw error;
   }
   const { options, scopeIdentity } = session;
   session.options = { ...options };
@@ -55,6 +56,21 @@ export async function callUserProcedure(
       argument.value = variable.value;
     }
   }
+}
+
+async function bind(
+  parameter: Parameter,
+  argument: EvaluatedArgument | undefined,
+  title: string,
+  request: RequestContext,
+): Promise<void> {
+  if (parameter.type.table !== undefined) {
+    await bindTable(parameter, parameter.type.table, argument, request);
+    return;
+  }
+  if (argument?.table !== undefined) throw typeClash(argument.table, parameter.type);
+  const value = await valueOf(parameter, argument, title, request);
+  request.frame.variables.set(parameter.name.toLowerCase(), { type: parameter.type, value });
 }
 
 async function valueOf(

@@ -3,8 +3,9 @@ import { refuse } from "../parse/features.ts";
 import type { Notice } from "../run/backend.ts";
 import { packetTypes } from "../protocol/packet.ts";
 import { ProtocolError } from "../protocol/protocol-error.ts";
-import { decodeRpcRequest } from "../protocol/rpc-request.ts";
+import { decodeRpcRequest, type RpcCall } from "../protocol/rpc-request.ts";
 import { decodeSqlBatch } from "../protocol/sql-batch.ts";
+import { TooManyRows } from "../protocol/table-value.ts";
 import type { WireFormat } from "../protocol/tds-version.ts";
 import { writeResetConnection } from "../protocol/token.ts";
 import {
@@ -85,11 +86,19 @@ async function dispatch(
       results.endBatch();
       return;
     case packetTypes.rpc: {
-      const calls = decodeRpcRequest(message.payload, format);
+      let calls: readonly RpcCall[];
+      try {
+        calls = decodeRpcRequest(message.payload, format);
+      } catch (error) {
+        if (!(error instanceof TooManyRows)) throw error;
+        results.error(sqlErrorOf(error, 1));
+        results.endProcedure(true, true);
+        return;
+      }
       if (calls.length === 0) results.endProcedure(false, true);
       request.session.usage.batches += calls.length;
       for (const [index, { procedure, parameters }] of calls.entries()) {
-        const list = parameters.map(({ name, type, value, isOutput }) => ({ name, type, value, isOutput }));
+        const list = parameters.map((parameter) => ({ ...parameter }));
         await callRpc(procedure, list, index === calls.length - 1, results, { ...request, frame: newCallFrame() });
         request.signal.throwIfAborted();
       }

@@ -1,3 +1,4 @@
+import { qualified } from "../bind/object-name.ts";
 import type { TsqlType, TypeName } from "./tsql-type.ts";
 
 /** Types of PostgreSQL for values in expressions; only columns have domains with T-SQL names. */
@@ -87,7 +88,8 @@ const sizedDomains: readonly TypeName[] = ["char", "varchar", "binary", "varbina
 
 /** Type of a column, and the domain to create first if the type is a domain with a length. */
 export function columnType(type: TsqlType): { sql: string; domain?: { name: TypeName; length: number } } {
-  const { name, length } = type;
+  const { name, length, alias } = type;
+  if (alias !== undefined) return { sql: qualified(alias) };
   if (domainNames.includes(name)) return { sql: `holdfast_tsql."${name}"` };
   if (sizedDomains.includes(name) && typeof length === "number")
     return { sql: `holdfast_tsql."${name}(${length})"`, domain: { name, length } };

@@ -41,6 +41,18 @@ export interface TsqlType {
   readonly precision?: number;
   /** Digits after the decimal point, of seconds for date and time types. */
   readonly scale?: number;
+  /** Name of a user-defined type as written, until `catalog/user-types.ts` replaces it by the type. */
+  readonly written?: readonly string[];
+  /** The user-defined type whose base type this is. */
+  readonly alias?: UserTypeName & { readonly isNullable: boolean };
+  /** A table type: only table variables and parameters have it. */
+  readonly table?: UserTypeName;
+}
+
+/** Schema and name of a user-defined type in PostgreSQL. */
+export interface UserTypeName {
+  readonly schema: string;
+  readonly name: string;
 }
 
 export type Value = string | null;
