@@ -16,8 +16,13 @@ export interface Typed {
   readonly isNull?: boolean;
   /** True for the text of FOR JSON. */
   readonly isJson?: boolean;
-  /** Name and nullability of a plain column. */
-  readonly column?: { readonly spelling: string; readonly isNullable: boolean; readonly isIdentity: boolean };
+  /** Name, nullability and table of a plain column. */
+  readonly column?: {
+    readonly spelling: string;
+    readonly isNullable: boolean;
+    readonly isIdentity: boolean;
+    readonly source: string;
+  };
 }
 
 export interface Variable {
@@ -47,6 +52,8 @@ export interface OutputColumn {
   readonly isIdentity: boolean;
   /** True for the text of FOR JSON, which is part of the JSON around it. */
   readonly isJson?: boolean;
+  /** Name in FROM of the table whose column it is, in lower case; undefined for other expressions. */
+  readonly source?: string;
 }
 
 export interface EmittedQuery {

@@ -54,6 +54,8 @@ function emitLiteral(type: TsqlType, value: string | null): Typed {
   if (type.name === "varbinary") return { sql: `${escapeLiteral(value)}::bytea`, type, isCollated: false };
   if (type.name === "float") return { sql: `'${value}'::float8`, type, isCollated: false };
   if (type.name === "money") return { sql: `'${value}'::numeric(19,4)`, type, isCollated: false };
+  // A long number without a fraction is a bigint of PostgreSQL, whose functions of numbers convert it to float8.
+  if (type.name === "decimal") return { sql: `'${value}'::numeric`, type, isCollated: false };
   return { sql: value, type, isCollated: false };
 }
 
@@ -62,7 +64,12 @@ function emitColumn(path: readonly string[], line: number, scope: Scope): Typed 
   const sql = source.alias === "" ? quoteName(name) : `${quoteName(source.alias)}.${quoteName(name)}`;
   if (column === undefined) return { sql, type: { name: "nvarchar", length: "max" }, isCollated: true };
   const { spelling, isNullable, isIdentity = false } = column;
-  return { sql, type: column.type, isCollated: true, column: { spelling, isNullable, isIdentity } };
+  return {
+    sql,
+    type: column.type,
+    isCollated: true,
+    column: { spelling, isNullable, isIdentity, source: source.alias },
+  };
 }
 
 function emitSubquery(query: Query, scope: Scope, context: EmitContext): Typed {
@@ -222,7 +229,10 @@ export function emitPredicate(predicate: Predicate, scope: Scope, context: EmitC
       return emitIn(predicate, scope, context);
     case "like": {
       const escape = predicate.escape === undefined ? "NULL" : `(${expression(predicate.escape).sql})::text`;
-      const operand = `(${expression(predicate.operand).sql})::text`;
+      const matched = expression(predicate.operand);
+      if (matched.type.name === "sql_variant")
+        throw new SqlError(8116, "Argument data type sql_variant is invalid for argument 1 of like function.");
+      const operand = `(${matched.sql})::text`;
       const pattern = `(${expression(predicate.pattern).sql})::text`;
       return `(${predicate.isNegated ? "NOT " : ""}holdfast_tsql.is_like(${operand}, ${pattern}, ${escape}))`;
     }
@@ -257,9 +267,15 @@ export function emitComparison(operator: string, left: Typed, right: Typed): str
   const type = commonType(left.type, right.type);
   const a = implicitly(left, type);
   const b = implicitly(right, type);
+  if (type.name === "sql_variant") return `(${variantKey(a)} ${operator} ${variantKey(b)})`;
   if (!isCharacter(type)) return `(${a.sql} ${operator} ${b.sql})`;
   const isCollated = left.isCollated || right.isCollated;
   return `(${trimmed(a)} ${operator} ${trimmed(b)}${isCollated ? "" : ` ${collate}`})`;
+}
+
+/** Variants compare by the families of their base types, then by their values. */
+function variantKey({ sql }: Typed): string {
+  return `holdfast_tsql.variant_key(${sql})`;
 }
 
 /** Removes trailing blanks, except of columns: an index on the column can then be used. */
@@ -272,5 +288,6 @@ export function emitOrder({ expression, isDescending }: OrderItem, scope: Scope,
   const operand = emitExpression(expression, scope, context);
   const needsCollation = isCharacter(operand.type) && !operand.isCollated;
   const nulls = operand.column?.isNullable === false ? "" : ` NULLS ${isDescending ? "LAST" : "FIRST"}`;
+  if (operand.type.name === "sql_variant") return `${variantKey(operand)}${isDescending ? " DESC" : ""}${nulls}`;
   return `${operand.sql}${needsCollation ? ` ${collate}` : ""}${isDescending ? " DESC" : ""}${nulls}`;
 }

@@ -34,7 +34,17 @@ export function emitQuery(query: Query, context: EmitContext, outer?: Scope): Em
     top === undefined ? "" : emitTop(top, context, outer),
   ];
   const emitted = { sql: parts.filter((part) => part !== "").join(" "), columns };
-  return query.format === undefined ? emitted : emitRowFormat(emitted, query.format);
+  if (query.format === undefined) return emitted;
+  const from = query.body.kind === "select" ? query.body.from : [];
+  return emitRowFormat(emitted, query.format, new Map(from.flatMap(writtenNames)));
+}
+
+/** Names in FROM as they are written, by those in lower case. */
+function writtenNames(source: TableSource): [string, string][] {
+  if (source.kind === "join") return [...writtenNames(source.left), ...writtenNames(source.right)];
+  const own = source.kind === "table" ? source.path.at(-1) : source.kind === "tableVariable" ? source.name : undefined;
+  const name = source.alias ?? own ?? "";
+  return [[name.toLowerCase(), name]];
 }
 
 function outputOrder(sql: string, isDescending: boolean): string {
@@ -176,14 +186,21 @@ export function emitItem({ expression, alias }: SelectItem, scope: Scope, contex
 
 function outputColumn(name: string, { type, column, isJson }: Typed): OutputColumn {
   const isNullable = column?.isNullable ?? true;
-  return { name, type, isNullable, isIdentity: column?.isIdentity ?? false, ...(isJson === true && { isJson }) };
+  return {
+    name,
+    type,
+    isNullable,
+    isIdentity: column?.isIdentity ?? false,
+    ...(isJson === true && { isJson }),
+    ...(column !== undefined && { source: column.source }),
+  };
 }
 
 function starItems(source: Source): EmittedItem[] {
   if (source.columns === undefined) throw refuse("* of a function", 0);
   return source.columns.map(({ name, spelling, type, isNullable, isIdentity = false }) => ({
     sql: `${quoteName(source.alias)}.${quoteName(name)}`,
-    column: { name: spelling, type, isNullable, isIdentity },
+    column: { name: spelling, type, isNullable, isIdentity, source: source.alias },
   }));
 }
 

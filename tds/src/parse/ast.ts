@@ -103,20 +103,23 @@ export interface Query {
 export type RowFormat =
   | {
       readonly kind: "json";
-      /** True for PATH, in which dots of names make objects. */
-      readonly isNested: boolean;
+      /** True for AUTO, in which tables make objects; dots of names make them in PATH. */
+      readonly isAuto: boolean;
       readonly root: string | undefined;
       readonly includesNulls: boolean;
       readonly hasArray: boolean;
     }
   | {
       readonly kind: "xml";
-      readonly mode: "raw" | "path";
+      readonly mode: "raw" | "path" | "auto";
+      readonly isAuto: boolean;
       /** Name of the element of a row; empty for none. */
       readonly element: string;
       readonly root: string | undefined;
       /** False if columns are attributes. */
       readonly hasElements: boolean;
+      /** True if a NULL is an element with `xsi:nil`. */
+      readonly hasNils: boolean;
       /** True if the result is of type xml. */
       readonly isTyped: boolean;
     };

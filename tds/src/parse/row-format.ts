@@ -1,12 +1,13 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { QueryBody, RowFormat } from "./ast.ts";
+import { SqlError } from "../run/sql-error.ts";
 import { refuse } from "./features.ts";
 import type { TokenStream } from "./token-stream.ts";
 
 /** Parses FOR JSON or FOR XML after a query; undefined for another clause, of which nothing is read. */
 export function parseRowFormat(stream: TokenStream, body: QueryBody): RowFormat | undefined {
   if (stream.is("FOR", "JSON")) return parseJson(stream, body);
-  return stream.is("FOR", "XML") ? parseXml(stream) : undefined;
+  return stream.is("FOR", "XML") ? parseXml(stream, body) : undefined;
 }
 
 function parseJson(stream: TokenStream, body: QueryBody): RowFormat {
@@ -14,9 +15,12 @@ function parseJson(stream: TokenStream, body: QueryBody): RowFormat {
   stream.expect("FOR", "JSON");
   const isAuto = stream.accept("AUTO");
   if (!isAuto) stream.expect("PATH");
-  const source = body.kind === "select" && body.from.length === 1 ? body.from[0] : undefined;
-  if (isAuto && (source === undefined || source.kind === "join")) throw refuse("FOR JSON AUTO of a join", line);
-  let format: RowFormat = { kind: "json", isNested: !isAuto, root: undefined, includesNulls: false, hasArray: true };
+  else if (!hasTables(body)) {
+    const message =
+      "FOR JSON AUTO requires at least one table for generating JSON objects. Use FOR JSON PATH or add a FROM clause with a table name.";
+    throw new SqlError(13_600, message, { line });
+  }
+  let format: RowFormat = { kind: "json", isAuto, root: undefined, includesNulls: false, hasArray: true };
   while (stream.accept(",")) {
     if (stream.accept("INCLUDE_NULL_VALUES")) format = { ...format, includesNulls: true };
     else if (stream.accept("WITHOUT_ARRAY_WRAPPER")) format = { ...format, hasArray: false };
@@ -25,20 +29,41 @@ function parseJson(stream: TokenStream, body: QueryBody): RowFormat {
   return format;
 }
 
-function parseXml(stream: TokenStream): RowFormat {
+/** AUTO names objects by the tables of one SELECT. */
+function hasTables(body: QueryBody): boolean {
+  return body.kind === "select" && body.from.length > 0;
+}
+
+function parseXml(stream: TokenStream, body: QueryBody): RowFormat {
   const { line } = stream.current;
   stream.expect("FOR", "XML");
-  const mode = lookUp({ RAW: "raw", PATH: "path" } as const, stream.current.keyword);
-  if (mode === undefined) throw refuse("FOR XML AUTO and EXPLICIT", line, stream.current.keyword);
+  const mode = lookUp({ RAW: "raw", PATH: "path", AUTO: "auto" } as const, stream.current.keyword);
+  if (mode === undefined) throw refuse("FOR XML EXPLICIT", line, stream.current.keyword);
   stream.next();
-  const element = stream.is("(") ? stream.parenthesized(() => parseString(stream)) : "row";
-  let format: RowFormat = { kind: "xml", mode, element, root: undefined, hasElements: mode === "path", isTyped: false };
+  const isAuto = mode === "auto";
+  if (isAuto && !hasTables(body)) {
+    const message =
+      "FOR XML AUTO requires at least one table for generating XML tags. Use FOR XML RAW or add a FROM clause.";
+    throw new SqlError(6_810, message, { line });
+  }
+  const element = !isAuto && stream.is("(") ? stream.parenthesized(() => parseString(stream)) : "row";
+  const hasElements = mode === "path";
+  let format: RowFormat = {
+    kind: "xml",
+    mode,
+    isAuto,
+    element,
+    root: undefined,
+    hasElements,
+    hasNils: false,
+    isTyped: false,
+  };
   while (stream.accept(",")) {
     if (stream.accept("TYPE")) format = { ...format, isTyped: true };
     else if (stream.accept("ELEMENTS")) {
-      if (stream.is("XSINIL")) throw refuse("FOR XML AUTO and EXPLICIT", line, "XSINIL");
-      stream.accept("ABSENT");
-      format = { ...format, hasElements: true };
+      const hasNils = stream.accept("XSINIL");
+      if (!hasNils) stream.accept("ABSENT");
+      format = { ...format, hasElements: true, hasNils };
     } else if (stream.accept("BINARY", "BASE64")) continue;
     else format = { ...format, root: parseRoot(stream) };
   }

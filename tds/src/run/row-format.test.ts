@@ -15,6 +15,8 @@ beforeAll(async () => {
   const { errors } = await client.batch(`
     CREATE TABLE dbo.People (Id int PRIMARY KEY, Name nvarchar(50) NULL, Active bit NULL, Born date NULL);
     CREATE TABLE dbo.Orders (Id int PRIMARY KEY, Person int NOT NULL, Total money NULL, Note nvarchar(50) NULL);
+    CREATE TABLE dbo.Lines (OrderId int, Product nvarchar(20));
+    INSERT INTO Lines VALUES (10, 'x'), (10, 'y'), (12, 'z');
     INSERT INTO People VALUES (1, N'Ann', 1, '2000-01-31'), (2, N'B<&">/ü', 0, NULL), (3, NULL, NULL, NULL);
     INSERT INTO Orders VALUES (10, 1, 5, N'a'), (11, 1, 7.5, NULL), (12, 2, NULL, N'');`);
   expect(errors).toEqual([]);
@@ -34,6 +36,10 @@ async function value(sql: string): Promise<unknown> {
   return Object.values(rows[0] ?? {})[0];
 }
 const errors = async (sql: string) => (await client.batch(sql)).errors;
+
+const lines =
+  "LEFT JOIN Orders o ON o.Person = p.Id LEFT JOIN Lines l ON l.OrderId = o.Id ORDER BY p.Id, o.Id, l.Product";
+const xsi = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
 
 describe("FOR JSON", () => {
   // biome-ignore format: a table
@@ -57,6 +63,13 @@ describe("FOR JSON", () => {
     ["no rows of a subquery",     "SELECT ISNULL((SELECT Id FROM People WHERE Id = 9 FOR JSON PATH), 'none') AS a", "none"],
     ["a variable",                "DECLARE @a nvarchar(max) = (SELECT Id FROM People WHERE Id = 1 FOR JSON PATH); SELECT @a AS a", '[{"Id":1}]'],
     ["a hint after it",           "SELECT 1 AS a FOR JSON PATH OPTION (RECOMPILE)",                                '[{"a":1}]'],
+    ["AUTO of a join",            "SELECT p.Id, p.Name, Orders.Id, Total FROM People p JOIN Orders ON Orders.Person = p.Id ORDER BY p.Id, Orders.Id FOR JSON AUTO", '[{"Id":1,"Name":"Ann","Orders":[{"Id":10,"Total":5.0000},{"Id":11,"Total":7.5000}]},{"Id":2,"Name":"B<&\\">\\/ü","Orders":[{"Id":12}]}]'],
+    ["AUTO of three tables",      `SELECT p.Name, o.Id AS OrderId, l.Product, p.Id FROM People p ${lines} FOR JSON AUTO, ROOT('r')`, '{"r":[{"Name":"Ann","Id":1,"o":[{"OrderId":10,"l":[{"Product":"x"},{"Product":"y"}]},{"OrderId":11,"l":[{}]}]},{"Name":"B<&\\">\\/ü","Id":2,"o":[{"OrderId":12,"l":[{"Product":"z"}]}]},{"Id":3,"o":[{"l":[{}]}]}]}'],
+    ["AUTO in the order of rows", "SELECT p.Active, o.Id FROM People p JOIN Orders o ON o.Person = p.Id ORDER BY o.Id DESC FOR JSON AUTO", '[{"Active":false,"o":[{"Id":12}]},{"Active":true,"o":[{"Id":11},{"Id":10}]}]'],
+    ["AUTO with expressions",     "SELECT x.Id, COUNT(*) AS n FROM (SELECT Id FROM People) AS x JOIN Orders o ON o.Person = x.Id GROUP BY x.Id ORDER BY x.Id FOR JSON AUTO", '[{"Id":1,"n":2},{"Id":2,"n":1}]'],
+    ["AUTO of each row",          "SELECT p.Id, (SELECT o.Id, l.Product FROM Orders o JOIN Lines l ON l.OrderId = o.Id WHERE o.Person = p.Id ORDER BY o.Id, Product FOR JSON AUTO) AS os FROM People p ORDER BY p.Id FOR JSON AUTO", '[{"Id":1,"os":[{"Id":10,"l":[{"Product":"x"},{"Product":"y"}]}]},{"Id":2,"os":[{"Id":12,"l":[{"Product":"z"}]}]},{"Id":3}]'],
+    ["AUTO with NULLs",           "SELECT p.Born, o.Note FROM People p JOIN Orders o ON o.Person = p.Id WHERE o.Id > 10 ORDER BY o.Id FOR JSON AUTO, INCLUDE_NULL_VALUES, WITHOUT_ARRAY_WRAPPER", '{"Born":"2000-01-31","o":[{"Note":null}]},{"Born":null,"o":[{"Note":""}]}'],
+    ["AUTO without rows",         "SELECT p.Id, o.Id FROM People p JOIN Orders o ON o.Person = p.Id WHERE p.Id > 5 FOR JSON AUTO", undefined],
   ])("%s", async (_, sql, expected) => {
     expect(await value(sql)).toEqual(expected);
   });
@@ -66,7 +79,11 @@ describe("FOR JSON", () => {
     expect(await errors("SELECT 1 AS a, 2 AS a FOR JSON PATH")).toEqual([13601]);
     expect(await errors("SELECT 1 AS a, 2 AS [a.b] FOR JSON PATH")).toEqual([13601]);
     expect(await errors("SELECT 1 AS [a.b], 2 AS a FOR JSON PATH")).toEqual([13601]);
-    expect(await errors("SELECT * FROM People p JOIN Orders o ON o.Person = p.Id FOR JSON AUTO")).toEqual([13602]);
+    expect(await errors("SELECT 1 AS a FOR JSON AUTO")).toEqual([13600]);
+    expect(await errors("SELECT Id FROM People UNION SELECT 1 FOR JSON AUTO")).toEqual([13600]);
+    expect(await errors("SELECT p.Id AS o, o.Id FROM People p JOIN Orders o ON o.Person = p.Id FOR JSON AUTO")).toEqual(
+      [13601],
+    );
   });
 
   test("every name and text is parsed as it was", async () => {
@@ -102,6 +119,13 @@ describe("FOR XML", () => {
     ["text in an element",        "SELECT 'x' AS [text()], 'y' AS [*], 1 AS a FOR XML PATH('p')",                  "<p>xy<a>1</a></p>"],
     ["nested XML",                "SELECT Id, (SELECT o.Id AS [@id] FROM Orders o WHERE o.Person = p.Id ORDER BY o.Id FOR XML PATH('o'), TYPE) FROM People p WHERE Id = 1 FOR XML PATH('p')", '<p><Id>1</Id><o id="10"/><o id="11"/></p>'],
     ["nested text",               "SELECT (SELECT 1 AS a FOR XML PATH('o')) AS b FOR XML PATH('p')",                "<p><b>&lt;o&gt;&lt;a&gt;1&lt;/a&gt;&lt;/o&gt;</b></p>"],
+    ["AUTO",                      "SELECT Id, Name FROM People WHERE Id <> 2 ORDER BY Id FOR XML AUTO",            '<People Id="1" Name="Ann"/><People Id="3"/>'],
+    ["AUTO of expressions",       "SELECT COUNT(*) AS n FROM People FOR XML AUTO",                                 '<People n="3"/>'],
+    ["AUTO of three tables",      `SELECT p.Name, o.Id AS OrderId, l.Product, p.Id FROM People p ${lines} FOR XML AUTO, ROOT('r')`, '<r><p Name="Ann" Id="1"><o OrderId="10"><l Product="x"/><l Product="y"/></o><o OrderId="11"><l/></o></p><p Name="B&lt;&amp;&quot;&gt;/ü" Id="2"><o OrderId="12"><l Product="z"/></o></p><p Id="3"><o><l/></o></p></r>'],
+    ["AUTO with elements",        "SELECT p.Id, o.Note FROM People p JOIN Orders o ON o.Person = p.Id WHERE p.Id = 1 ORDER BY o.Id FOR XML AUTO, ELEMENTS", "<p><Id>1</Id><o><Note>a</Note></o><o/></p>"],
+    ["AUTO with nil",             "SELECT p.Id, o.Note FROM People p JOIN Orders o ON o.Person = p.Id WHERE o.Id = 11 FOR XML AUTO, ELEMENTS XSINIL", `<p ${xsi}><Id>1</Id><o><Note xsi:nil="true"/></o></p>`],
+    ["PATH with nil",             "SELECT Name AS [@n], Born AS [a/b], Id FROM People WHERE Id > 1 ORDER BY Id DESC FOR XML PATH('p'), ELEMENTS XSINIL, ROOT('q')", `<q ${xsi}><p><a><b xsi:nil="true"/></a><Id>3</Id></p><p n="B&lt;&amp;&quot;&gt;/ü"><a><b xsi:nil="true"/></a><Id>2</Id></p></q>`],
+    ["RAW with nil",              "SELECT Name, Born FROM People WHERE Id = 3 FOR XML RAW, ELEMENTS XSINIL",        `<row ${xsi}><Name xsi:nil="true"/><Born xsi:nil="true"/></row>`],
     ["names",                     "SELECT 1 AS [a b], 2 AS [1c] FOR XML RAW",                                      '<row a_x0020_b="1" _x0031_c="2"/>'],
     ["types",                     "SELECT CAST('2026-01-31 12:00:00.123' AS datetime) AS a, 0x0aff AS b, CAST(1 AS bit) AS c, CAST(2.50 AS money) AS d FOR XML RAW", '<row a="2026-01-31T12:00:00.123" b="Cv8=" c="1" d="2.5000"/>'],
     ["no rows",                   "SELECT Id FROM People WHERE Id = 9 FOR XML PATH",                               undefined],
@@ -114,8 +138,8 @@ describe("FOR XML", () => {
     expect(await errors("SELECT 1 FOR XML RAW")).toEqual([6809]);
     expect(await errors("SELECT 1 AS a, 2 AS [@b] FOR XML PATH")).toEqual([6852]);
     expect(await errors("SELECT 1 AS [@b] FOR XML PATH('')")).toEqual([6864]);
-    expect(await errors("SELECT Id FROM People FOR XML AUTO")).toEqual([6819]);
-    expect(await errors("SELECT Id FROM People FOR XML PATH, ELEMENTS XSINIL")).toEqual([6819]);
+    expect(await errors("SELECT 1 AS Tag FROM People FOR XML EXPLICIT")).toEqual([6819]);
+    expect(await errors("SELECT 1 AS a FOR XML AUTO")).toEqual([6810]);
   });
 
   test("a row has hundreds of columns, and an element dozens of levels", async () => {
