@@ -215,6 +215,97 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   END::int8
 $$;
 
+-- A variant is the text of its base type, a colon and its value, such as decimal(5,2):1.50; other texts are nvarchar.
+CREATE OR REPLACE FUNCTION holdfast_tsql.variant_type(value text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT COALESCE((regexp_match(value COLLATE "C", '^((?:bit|tinyint|smallint|int|bigint|decimal|smallmoney|money|real|float|date|time|datetime2|'
+    || 'datetimeoffset|datetime|smalldatetime|char|varchar|nchar|nvarchar|binary|varbinary|uniqueidentifier)(?:\\([0-9]+(?:,[0-9]+)?\\))?):'))[1],
+    CASE WHEN value IS NOT NULL THEN 'nvarchar(4000)' END)
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.variant_value(value text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN starts_with(value COLLATE "C", holdfast_tsql.variant_type(value) || ':')
+    THEN substr(value COLLATE "C", length(holdfast_tsql.variant_type(value)) + 2) ELSE value COLLATE "C" END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.variant_to_number(value text) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN holdfast_tsql.variant_type(value) ~ '^(?:var)?binary' THEN holdfast_tsql.binary_to_integer(holdfast_tsql.variant_value(value)::bytea)
+    ELSE holdfast_tsql.variant_value(value)::numeric END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.variant_to_binary(value text) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE split_part(holdfast_tsql.variant_type(value), '(', 1)
+    WHEN 'binary' THEN holdfast_tsql.variant_value(value)::bytea WHEN 'varbinary' THEN holdfast_tsql.variant_value(value)::bytea
+    WHEN 'bigint' THEN holdfast_tsql.integer_to_binary(holdfast_tsql.variant_value(value)::int8, 8)
+    WHEN 'int' THEN holdfast_tsql.integer_to_binary(holdfast_tsql.variant_value(value)::int8, 4)
+    WHEN 'smallint' THEN holdfast_tsql.integer_to_binary(holdfast_tsql.variant_value(value)::int8, 2)
+    WHEN 'tinyint' THEN holdfast_tsql.integer_to_binary(holdfast_tsql.variant_value(value)::int8, 1)
+    WHEN 'bit' THEN holdfast_tsql.integer_to_binary(holdfast_tsql.variant_value(value)::int8, 1)
+    WHEN 'uniqueidentifier' THEN uuid_send(holdfast_tsql.variant_value(value)::uuid)
+    ELSE holdfast_tsql.text_to_binary(holdfast_tsql.variant_value(value), 0, holdfast_tsql.variant_type(value) LIKE 'n%') END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.variant_to_temporal(value text) RETURNS timestamp
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN holdfast_tsql.variant_type(value) ~ '^(?:bit|tinyint|smallint|int|bigint|decimal|smallmoney|money|real|float)'
+      THEN timestamp '1900-01-01' + holdfast_tsql.variant_value(value)::float8 * interval '1 day'
+    WHEN holdfast_tsql.variant_type(value) ~ '^time' THEN timestamp '1900-01-01' + holdfast_tsql.variant_value(value)::time
+    WHEN holdfast_tsql.variant_type(value) ~ '^datetimeoffset' THEN holdfast_tsql.variant_value(value)::timestamptz AT TIME ZONE 'UTC'
+    ELSE holdfast_tsql.variant_value(value)::timestamp END
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.variant_to_text(value text, style int) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT CASE split_part(holdfast_tsql.variant_type(value), '(', 1)
+    WHEN 'datetime' THEN holdfast_tsql.timestamp_to_text(holdfast_tsql.variant_value(value)::timestamp, COALESCE(style, 0), 'datetime')
+    WHEN 'smalldatetime' THEN holdfast_tsql.timestamp_to_text(holdfast_tsql.variant_value(value)::timestamp, COALESCE(style, 0), 'smalldatetime')
+    WHEN 'date' THEN holdfast_tsql.timestamp_to_text(holdfast_tsql.variant_value(value)::timestamp, CASE style WHEN 126 THEN 121 ELSE COALESCE(style, 121) END, 'date')
+    WHEN 'datetime2' THEN holdfast_tsql.timestamp_to_text(holdfast_tsql.variant_value(value)::timestamp, COALESCE(style, 121), 'datetime2')
+    WHEN 'time' THEN holdfast_tsql.timestamp_to_text(holdfast_tsql.variant_value(value)::time, COALESCE(style, 121), 'time')
+    WHEN 'datetimeoffset' THEN holdfast_tsql.timestamp_to_text(holdfast_tsql.variant_value(value)::timestamptz, COALESCE(style, 121), 'datetimeoffset')
+    WHEN 'uniqueidentifier' THEN upper(holdfast_tsql.variant_value(value))
+    WHEN 'money' THEN round(holdfast_tsql.variant_value(value)::numeric, 2)::text
+    WHEN 'smallmoney' THEN round(holdfast_tsql.variant_value(value)::numeric, 2)::text
+    WHEN 'binary' THEN holdfast_tsql.binary_to_text(holdfast_tsql.variant_value(value)::bytea, 0)
+    WHEN 'varbinary' THEN holdfast_tsql.binary_to_text(holdfast_tsql.variant_value(value)::bytea, 0)
+    ELSE holdfast_tsql.variant_value(value) END
+$$;
+-- Families in the order of comparisons, lowest first: uniqueidentifier, binary, characters, exact and approximate numbers, dates.
+CREATE OR REPLACE FUNCTION holdfast_tsql.variant_key(value text) RETURNS holdfast_tsql.variant_key
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN value IS NULL THEN NULL
+    WHEN b = 'uniqueidentifier' THEN ROW(1, NULL, NULL, upper(v), NULL)::holdfast_tsql.variant_key
+    WHEN b IN ('binary', 'varbinary') THEN ROW(2, NULL, NULL, NULL, v::bytea)::holdfast_tsql.variant_key
+    WHEN b IN ('char', 'varchar', 'nchar', 'nvarchar') THEN ROW(3, NULL, NULL, rtrim(v), NULL)::holdfast_tsql.variant_key
+    WHEN b IN ('real', 'float') THEN ROW(5, v::float8::numeric, NULL, NULL, NULL)::holdfast_tsql.variant_key
+    WHEN b IN ('date', 'time', 'datetime', 'smalldatetime', 'datetime2', 'datetimeoffset')
+      THEN ROW(6, NULL, holdfast_tsql.variant_to_temporal(value), NULL, NULL)::holdfast_tsql.variant_key
+    ELSE ROW(4, v::numeric, NULL, NULL, NULL)::holdfast_tsql.variant_key END
+  FROM (SELECT split_part(holdfast_tsql.variant_type(value), '(', 1) AS b, holdfast_tsql.variant_value(value) AS v) AS t
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.variant_property(value text, property text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN value IS NULL THEN NULL ELSE CASE lower(property COLLATE "C")
+    WHEN 'basetype' THEN 'nvarchar(128):' || b
+    WHEN 'precision' THEN 'int:' || COALESCE(CASE b WHEN 'decimal' THEN a[1] WHEN 'time' THEN '16' WHEN 'datetime2' THEN '27' WHEN 'datetimeoffset' THEN '34' END,
+      CASE b WHEN 'bit' THEN '1' WHEN 'tinyint' THEN '3' WHEN 'smallint' THEN '5' WHEN 'int' THEN '10' WHEN 'bigint' THEN '19' WHEN 'money' THEN '19'
+        WHEN 'smallmoney' THEN '10' WHEN 'real' THEN '24' WHEN 'float' THEN '53' WHEN 'datetime' THEN '23' WHEN 'smalldatetime' THEN '16' WHEN 'date' THEN '10' ELSE '0' END)
+    WHEN 'scale' THEN 'int:' || CASE b WHEN 'decimal' THEN a[2] WHEN 'money' THEN '4' WHEN 'smallmoney' THEN '4' WHEN 'datetime' THEN '3'
+      WHEN 'time' THEN a[1] WHEN 'datetime2' THEN a[1] WHEN 'datetimeoffset' THEN a[1] ELSE '0' END
+    WHEN 'maxlength' THEN 'int:' || CASE WHEN b IN ('nchar', 'nvarchar') THEN (a[1]::int * 2)::text WHEN b IN ('char', 'varchar', 'binary', 'varbinary') THEN a[1]
+      ELSE bytes::text END
+    WHEN 'totalbytes' THEN 'int:' || (CASE WHEN b IN ('nchar', 'nvarchar') THEN 8 + length(v) * 2 WHEN b IN ('char', 'varchar') THEN 8 + length(v)
+      WHEN b IN ('binary', 'varbinary') THEN 4 + octet_length(v::bytea) WHEN b = 'decimal' THEN 4 + bytes ELSE 2 + bytes END)::text
+    WHEN 'collation' THEN CASE WHEN b IN ('char', 'varchar', 'nchar', 'nvarchar') THEN 'nvarchar(128):SQL_Latin1_General_CP1_CI_AS' END
+  END END
+  FROM (SELECT split_part(holdfast_tsql.variant_type(value), '(', 1) AS b, holdfast_tsql.variant_value(value) AS v,
+    string_to_array(substring(holdfast_tsql.variant_type(value) FROM '\\((.*)\\)'), ',') AS a) AS t
+  CROSS JOIN LATERAL (SELECT CASE b WHEN 'bit' THEN 1 WHEN 'tinyint' THEN 1 WHEN 'smallint' THEN 2 WHEN 'int' THEN 4 WHEN 'bigint' THEN 8
+    WHEN 'real' THEN 4 WHEN 'float' THEN 8 WHEN 'money' THEN 8 WHEN 'smallmoney' THEN 4 WHEN 'datetime' THEN 8 WHEN 'smalldatetime' THEN 4
+    WHEN 'date' THEN 3 WHEN 'time' THEN 5 WHEN 'datetime2' THEN 8 WHEN 'datetimeoffset' THEN 10 WHEN 'uniqueidentifier' THEN 16
+    WHEN 'decimal' THEN CASE WHEN a[1]::int <= 9 THEN 5 WHEN a[1]::int <= 19 THEN 9 WHEN a[1]::int <= 28 THEN 13 ELSE 17 END END AS bytes) AS s
+$$;
+
 CREATE OR REPLACE FUNCTION holdfast_tsql.last_part(name text, back int) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT lower(btrim(split_part(name COLLATE "C", '.', -back), '[]"'))

@@ -42,6 +42,15 @@ BEGIN
 END
 $$;
 
+-- Values of sql_variant as they compare; one of the last four attributes is not NULL.
+DO $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_type WHERE typnamespace = 'holdfast_tsql'::regnamespace AND typname = 'variant_key') THEN
+    CREATE TYPE holdfast_tsql.variant_key AS (rank int2, number numeric, moment timestamp, text text COLLATE holdfast_tsql.ci_as, bytes bytea);
+  END IF;
+END
+$$;
+
 -- Domains of a length come into being with the first column of it. The name is one of four and a number.
 CREATE OR REPLACE FUNCTION holdfast_tsql.ensure_domain(kind text, length int) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -6,9 +6,10 @@ import { typeOfDomain, typeOfOid } from "../types/backend-type.ts";
 import type { TsqlType, UserTypeName } from "../types/tsql-type.ts";
 
 /*
- * How types are stored: an alias type of T-SQL is a domain of PostgreSQL, and a table type is a composite type. Both have a comment: NOT NULL
- * of an alias is the default of its columns, which a domain cannot have, and a table type has its text, with the
- * constraints and defaults of its columns. The text is parsed, not taken: a role that creates types can comment them.
+ * How types are stored: an alias type of T-SQL is a domain of PostgreSQL, and a table type is a composite type. Both
+ * have a comment: NOT NULL of an alias is the default of its columns, which a domain cannot have, and a table type has
+ * its text, with the constraints and defaults of its columns. The text is parsed, not taken: a role that creates types
+ * can comment them.
  */
 const head = "-- T-SQL: ";
 

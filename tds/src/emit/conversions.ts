@@ -1,3 +1,4 @@
+import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { assignmentType, castType } from "../types/backend-type.ts";
 import {
@@ -21,7 +22,7 @@ export function castTo(operand: Typed, type: TsqlType, style?: string): Typed {
 
 /** TRY_CAST: NULL for a string that does not represent a value of the type. */
 export function tryCastTo(operand: Typed, type: TsqlType, style?: string): Typed {
-  if (!isCharacter(operand.type)) return castTo(operand, type, style);
+  if (!isCharacter(operand.type) || type.name === "sql_variant") return castTo(operand, type, style);
   const target = castType(type);
   const cast = castText({ ...operand, sql: "q.v" }, type, target, style);
   // The string comes from a subquery: PostgreSQL evaluates casts of constants before the condition of a CASE.
@@ -63,6 +64,8 @@ function sameFamily(from: TsqlType, to: TsqlType): boolean {
 }
 
 function isImplicit(from: TsqlType, to: TsqlType): boolean {
+  if (from.name === "sql_variant") return false;
+  if (to.name === "sql_variant") return from.name !== "xml" && !["text", "ntext", "image"].includes(from.name);
   if (isTemporal(from) && isNumeric(to)) return false;
   if (isNumeric(from) && isTemporal(to)) return to.name === "datetime" || to.name === "smalldatetime";
   if (isCharacter(from) && isBinary(to)) return false;
@@ -73,6 +76,8 @@ function isImplicit(from: TsqlType, to: TsqlType): boolean {
 function castText(operand: Typed, type: TsqlType, target: string, style: string | undefined): string {
   const { sql, type: from } = operand;
   if (operand.isNull === true) return `NULL::${target}`;
+  if (type.name === "sql_variant") return variantOf(operand);
+  if (from.name === "sql_variant") return fromVariant(sql, type, target, style);
   if (type.name === "bit") {
     if (isNumeric(from)) return `(${sql} <> 0)::int::int2`;
     return `holdfast_tsql.text_to_bit((${sql})::text)`;
@@ -103,6 +108,29 @@ function castText(operand: Typed, type: TsqlType, target: string, style: string 
   }
   if (isBinary(type)) return fitBinary(binaryText(operand, type, style), type);
   return `(${sql})::${target}`;
+}
+
+/** The text of a variant: the base type and the value. */
+function variantOf({ sql, type }: Typed): string {
+  if (type.name === "sql_variant") return sql;
+  const max = type.name.startsWith("n") ? 4_000 : 8_000;
+  const sized = type.length === "max" ? { ...type, length: max } : type;
+  const hasDigits = type.name !== "decimal" || type.precision !== undefined;
+  const base: TsqlType = hasDigits ? sized : { name: "decimal", precision: 38, scale: 10 };
+  const head = escapeLiteral(`${typeText(base)}:`);
+  if (isBinary(type)) return `(${head} || '\\x' || encode(${sql}, 'hex'))`;
+  return `(${head} || (${sql})::text)`;
+}
+
+/** Conversion by the base type of the value, which is known only when the statement runs. */
+function fromVariant(sql: string, type: TsqlType, target: string, style: string | undefined): string {
+  if (type.name === "bit") return `(holdfast_tsql.variant_to_number(${sql}) <> 0)::int::int2`;
+  if (isInteger(type)) return `trunc(holdfast_tsql.variant_to_number(${sql}))::${target}`;
+  if (isNumeric(type)) return `holdfast_tsql.variant_to_number(${sql})::${target}`;
+  if (isBinary(type)) return fitBinary(`holdfast_tsql.variant_to_binary(${sql})`, type);
+  if (isCharacter(type)) return `holdfast_tsql.variant_to_text(${sql}, ${style ?? "NULL"})::${target}`;
+  if (isTemporal(type)) return `holdfast_tsql.variant_to_temporal(${sql})::${target}`;
+  return `holdfast_tsql.variant_value(${sql})::${target}`;
 }
 
 /** Truncates longer values; pads shorter ones of a type with a fixed length with zeros. */

@@ -6,6 +6,7 @@ import { castTo, implicitly } from "./conversions.ts";
 
 const int: TsqlType = { name: "int" };
 const float: TsqlType = { name: "float" };
+const variant: TsqlType = { name: "sql_variant" };
 const nvarchar = (length: number | "max" = 4_000): TsqlType => ({ name: "nvarchar", length });
 
 const text = (operand: Typed | undefined): string => {
@@ -157,6 +158,10 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
   }),
   NEWID: fixed(0, () => ({ sql: "gen_random_uuid()", type: { name: "uniqueidentifier" } })),
   NEWSEQUENTIALID: fixed(0, () => ({ sql: "gen_random_uuid()", type: { name: "uniqueidentifier" } })),
+  SQL_VARIANT_PROPERTY: fixed(2, ([value, property]) => ({
+    sql: `holdfast_tsql.variant_property(${value === undefined ? "NULL" : castTo(value, variant).sql}, ${text(property)})`,
+    type: variant,
+  })),
   ISNUMERIC: fixed(1, ([value]) => ({ sql: `pg_input_is_valid(${text(value)}, 'numeric')::int4`, type: int })),
   ISDATE: fixed(1, ([value]) => ({ sql: `pg_input_is_valid(${text(value)}, 'timestamp')::int4`, type: int })),
   ISJSON: fixed(1, ([value]) => ({ sql: `pg_input_is_valid(${text(value)}, 'json')::int4`, type: int })),

@@ -8,14 +8,17 @@ import { collation, typeTokens } from "./type-token.ts";
 /** Length that marks a `max` type, whose values are partially length-prefixed (PLP), in 7.2 and later. */
 const plpLength = 0xffff;
 const longLength = 0x7fffffff;
+/** Max length of a sql_variant with the head of its base type. */
+const variantBytesMax = 8_009;
 
 /** Type on the wire for values of `type`: versions before 7.2 lack `max`, and before 7.3 the new date types. */
 export function wireType(type: TsqlType, format: WireFormat): TsqlType {
   const { name, length } = type;
+  // A variant with one of these base types is a text for such a client.
+  if (!format.has73 && name === "sql_variant") return { name, length: 34 };
   if (!format.has73 && ["date", "time", "datetime2", "datetimeoffset"].includes(name))
     return { name: "nvarchar", length: 34 };
   if (name === "rowversion") return { name: "binary", length: 8 };
-  if (name === "sql_variant") return { name: "nvarchar", length: 4_000 };
   if (!format.has72) {
     if (name === "xml") return { name: "ntext" };
     if (length === "max") return { name: longOf[name] ?? "ntext" };
@@ -111,6 +114,10 @@ export function writeTypeInfo(writer: ByteWriter, { name, length, precision, sca
     if (name !== "image") writer.bytes(collation);
     return;
   }
+  if (name === "sql_variant") {
+    writer.uint8(typeTokens.variant).uint32(variantBytesMax);
+    return;
+  }
   if (name === "xml") {
     writer.uint8(typeTokens.xml).uint8(0);
     return;
@@ -121,7 +128,7 @@ export function writeTypeInfo(writer: ByteWriter, { name, length, precision, sca
 }
 
 /** Layout of the values of a type that a client sent. */
-export type Layout = "null" | "fixed" | "byteLength" | "shortLength" | "longLength" | "plp";
+export type Layout = "null" | "fixed" | "byteLength" | "shortLength" | "longLength" | "plp" | "variant";
 
 export interface SentType {
   readonly type: TsqlType;
@@ -238,6 +245,7 @@ const readings: Readonly<Record<number, Reading>> = {
   [typeTokens.ntext]: longType("ntext", true),
   [typeTokens.image]: longType("image", false),
   [typeTokens.xml]: xmlType,
+  [typeTokens.variant]: (reader) => ({ type: { name: "sql_variant" }, layout: "variant", size: reader.int32() }),
 };
 
 /** Reads the TYPE_INFO of a parameter; a ProtocolError for types that parameters cannot have, such as tables. */

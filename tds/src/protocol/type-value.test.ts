@@ -57,6 +57,7 @@ const cases: readonly (readonly [TsqlType, fc.Arbitrary<string>])[] = [
   [{ name: "varchar", length: 8_000 },          fc.string({ unit: fc.constantFrom("a", "é", "€", " ") })],
   [{ name: "varbinary", length: 8_000 },        fc.uint8Array().map((bytes) => `\\x${Buffer.from(bytes).toString("hex")}`)],
   [{ name: "varbinary", length: "max" },        fc.uint8Array().map((bytes) => `\\x${Buffer.from(bytes).toString("hex")}`)],
+  [{ name: "sql_variant" },                     fc.constantFrom("bit:1", "tinyint:255", "smallint:-1", "int:-2147483648", "bigint:9007199254740993", "decimal(9,2):-1.50", "decimal(38,0):7", "money:-922.5000", "smallmoney:1.2500", "real:0.5", "float:-1.5e+300", "date:2026-01-31", "time(3):13:14:15.123", "datetime2(7):2026-01-31 13:14:15.1234567", "datetimeoffset(0):2026-01-31 13:14:15-05:30", "datetime:2026-01-31 13:14:15.123", "smalldatetime:2026-01-31 13:14:00", "uniqueidentifier:6f9619ff-8b86-d011-b42d-00c04fc964ff", "varchar(2):é:", "char(1):x", "nvarchar(2):日本", "nchar(1):a", "varbinary(2):\\x0aff", "binary(1):\\x00")],
   [{ name: "xml" },                             fc.constantFrom("<a/>", "<a>é</a>")],
 ];
 

@@ -11,11 +11,13 @@ import {
   toLocal,
   toUtc,
 } from "../types/temporal.ts";
-import type { TsqlType, Value } from "../types/tsql-type.ts";
-import type { ByteReader } from "./byte-reader.ts";
-import type { ByteWriter } from "./byte-writer.ts";
+import { isBinary, isCharacter, type TsqlType, type TypeName, type Value } from "../types/tsql-type.ts";
+import { type Variant, variantOf, variantText } from "../types/variant.ts";
+import { ByteReader } from "./byte-reader.ts";
+import { ByteWriter } from "./byte-writer.ts";
 import { ProtocolError } from "./protocol-error.ts";
 import { decimalBytes, type SentType, timeBytes } from "./type-info.ts";
+import { collation, typeTokens } from "./type-token.ts";
 
 const nullShort = 0xffff;
 const nullPlp = 0xffffffffffffffffn;
@@ -43,11 +45,13 @@ export function writeValue(writer: ByteWriter, type: TsqlType, value: Value): vo
     case "binary":
     case "varbinary":
     case "xml":
-    case "sql_variant":
     case "rowversion":
       if (length === "max" || length === undefined) writePlp(writer, value === null ? null : bytesOf(type, value));
       else if (value === null) writer.uint16(nullShort);
       else writeShort(writer, bytesOf(type, value), type);
+      return;
+    case "sql_variant":
+      writeVariant(writer, type, value);
       return;
     case "text":
     case "ntext":
@@ -73,6 +77,108 @@ function bytesOf({ name }: TsqlType, value: string): Buffer {
       return value.startsWith("\\x") ? Buffer.from(value.slice(2), "hex") : Buffer.from(value);
     default:
       return Buffer.from(value, "utf16le");
+  }
+}
+
+/** Writes the length, the token and the properties of the base type, and the value. */
+function writeVariant(writer: ByteWriter, { length }: TsqlType, value: Value): void {
+  if (value === null) {
+    writer.uint32(0);
+    return;
+  }
+  const { type, text } = withoutDates(variantOf(value), length !== undefined);
+  const properties = new ByteWriter(16);
+  const data = new ByteWriter(64);
+  const bytes = isCharacter(type) || isBinary(type) ? bytesOf(type, text) : undefined;
+  if (bytes === undefined) writeFixed(data, type, text);
+  if (isCharacter(type)) properties.bytes(collation);
+  if (bytes !== undefined) properties.uint16(Math.max(1, bytes.length));
+  if (type.name === "decimal") properties.uint8(type.precision ?? 38).uint8(type.scale ?? 0);
+  if (type.name === "time" || type.name === "datetime2" || type.name === "datetimeoffset")
+    properties.uint8(type.scale ?? 7);
+  const head = properties.take();
+  // The first byte of a value with a variable length is its length, which a variant has once.
+  const content = bytes ?? data.take().subarray(1);
+  writer.uint32(2 + head.length + content.length).uint8(variantTokens[type.name] ?? typeTokens.nvarchar);
+  writer.uint8(head.length).bytes(head).bytes(content);
+}
+
+/** Base types and their tokens in a variant. */
+const variantTokens: Partial<Record<TypeName, number>> = {
+  bit: typeTokens.bit,
+  tinyint: typeTokens.int1,
+  smallint: typeTokens.int2,
+  int: typeTokens.int4,
+  bigint: typeTokens.int8,
+  decimal: typeTokens.numericN,
+  smallmoney: typeTokens.money4,
+  money: typeTokens.money,
+  real: typeTokens.float4,
+  float: typeTokens.float8,
+  date: typeTokens.date,
+  time: typeTokens.time,
+  datetime2: typeTokens.datetime2,
+  datetimeoffset: typeTokens.datetimeoffset,
+  datetime: typeTokens.datetime,
+  smalldatetime: typeTokens.datetime4,
+  char: typeTokens.bigChar,
+  varchar: typeTokens.bigVarchar,
+  nchar: typeTokens.nchar,
+  nvarchar: typeTokens.nvarchar,
+  binary: typeTokens.bigBinary,
+  varbinary: typeTokens.bigVarbinary,
+  uniqueidentifier: typeTokens.guid,
+};
+
+const dates: readonly TypeName[] = ["date", "time", "datetime2", "datetimeoffset"];
+
+function withoutDates(variant: Variant, applies: boolean): Variant {
+  const { type, text } = variant;
+  return applies && dates.includes(type.name) ? { type: { name: "nvarchar", length: 34 }, text } : variant;
+}
+
+function readVariant(reader: ByteReader): Value {
+  const length = reader.uint32();
+  if (length === 0) return null;
+  const inner = new ByteReader(reader.bytes(length));
+  const token = inner.uint8();
+  const properties = new ByteReader(inner.bytes(inner.uint8()));
+  const entry = Object.entries(variantTokens).find(([, each]) => each === token);
+  const name = token === typeTokens.decimalN ? "decimal" : (entry?.[0] as TypeName | undefined);
+  if (name === undefined) throw new ProtocolError(`a variant has the data type 0x${token.toString(16)}`);
+  const type = variantType(name, properties);
+  return variantText(type, textOf(type, inner.bytes(inner.remaining)));
+}
+
+function variantType(name: TypeName, properties: ByteReader): TsqlType {
+  switch (name) {
+    case "decimal": {
+      const precision = properties.uint8();
+      const scale = properties.uint8();
+      if (precision < 1 || precision > 38 || scale > precision)
+        throw new ProtocolError(`a decimal has precision ${precision} and scale ${scale}`);
+      return { name, precision, scale };
+    }
+    case "time":
+    case "datetime2":
+    case "datetimeoffset": {
+      const scale = properties.uint8();
+      if (scale > 7) throw new ProtocolError(`a type of time has a scale of ${scale}`);
+      return { name, scale };
+    }
+    case "char":
+    case "varchar":
+      properties.bytes(5);
+      return { name, length: Math.max(1, properties.uint16()) };
+    case "nchar":
+    case "nvarchar":
+      properties.bytes(5);
+      return { name, length: Math.max(1, properties.uint16() >> 1) };
+    case "binary":
+    case "varbinary":
+      return { name, length: Math.max(1, properties.uint16()) };
+    default:
+      return { name };
   }
 }
 
@@ -224,6 +330,7 @@ function swapGuid(bytes: Buffer): Buffer {
 
 /** Reads a value of a parameter. */
 export function readValue(reader: ByteReader, sent: SentType): Value {
+  if (sent.layout === "variant") return readVariant(reader);
   const bytes = readBytes(reader, sent);
   return bytes === null ? null : textOf(sent.type, bytes);
 }
@@ -255,6 +362,10 @@ function readBytes(reader: ByteReader, { layout, size }: SentType): Buffer | nul
     case "longLength": {
       const length = reader.int32();
       return length === -1 ? null : reader.bytes(length);
+    }
+    case "variant": {
+      const length = reader.uint32();
+      return length === 0 ? null : reader.bytes(length);
     }
     case "plp":
       return readPlp(reader);
