@@ -7,7 +7,8 @@ export const tdsSettings = {
   usageSocket: text("TDS_USAGE_SOCKET", "Path of the Unix socket that reports the counts of the process"),
   socketDirectory: text("TDS_SOCKET_DIRECTORY", "Directory of PostgreSQL's Unix socket"),
   enginePort: integer("TDS_ENGINE_PORT", "Port in the name of PostgreSQL's Unix socket", 5432),
-  database: text("TDS_DATABASE", "The single database that T-SQL clients see", "defaultdb"),
+  database: text("TDS_DATABASE", "PostgreSQL's database, and the one of T-SQL clients that name no other", "defaultdb"),
+  layoutMode: text("TDS_LAYOUT_MODE", "Layout of names: single-db or multi-db", "single-db"),
   certificateFile: text("TDS_CERTIFICATE_FILE", "PEM file of the service's certificate"),
   keyFile: text("TDS_KEY_FILE", "PEM file of the key of the certificate"),
 };

@@ -12,10 +12,11 @@ const log = createLog("tds");
 watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
 
 const { socket, usageSocket, connectionsMax, socketDirectory, enginePort, database, certificateFile, keyFile } = config;
+const layoutMode = config.layoutMode === "multi-db" ? "multi-db" : "single-db";
 const readCertificate = () => Promise.all([readFile(certificateFile, "utf8"), readFile(keyFile, "utf8")]);
 
 const [certificate, key] = await readCertificate();
-const backend = { socketDirectory, port: enginePort, database };
+const backend = { socketDirectory, port: enginePort, database, layoutMode } as const;
 const server = await startTdsServer({
   at: { path: socket },
   usageAt: usageSocket,

@@ -51,6 +51,7 @@ const examples: Readonly<Partial<Record<Feature, string>>> = {
   "agent jobs":                        "EXEC msdb.dbo.sp_add_job @job_name = 'nightly'",
   "other databases":                   "SELECT * FROM sales.dbo.t",
   "CREATE DATABASE":                   "CREATE DATABASE sales",
+  "collations of databases":           "CREATE DATABASE sales COLLATE Latin1_General_BIN",
   "FOR XML":                           "SELECT 1 AS a FOR XML PATH",
   "FOR JSON":                          "SELECT 1 AS a FOR JSON PATH",
   "FOR XML EXPLICIT":                  "SELECT 1 AS Tag, NULL AS Parent, a AS [t!1!a] FROM t FOR XML EXPLICIT",
@@ -108,6 +109,13 @@ describe("features of the table", () => {
 });
 
 describe("scripts", () => {
+  test("of a service with several databases may create and name them", () => {
+    const script = "CREATE DATABASE sales\nGO\nUSE sales; SELECT * FROM stock.dbo.t; DROP DATABASE stock";
+    const unsupported = (layoutMode: "single-db" | "multi-db") =>
+      assessScript(script, layoutMode).findings.filter(({ verdict }) => verdict === "unsupported").length;
+    expect([unsupported("single-db"), unsupported("multi-db")]).toEqual([3, 0]);
+  });
+
   test("lines are those of the script, also after GO, comments and texts of several lines", () => {
     const script =
       "SELECT 'a\nb'\nGO\n/* \n */ DBCC CHECKDB\r\n  go -- next\nSELECT 1\n\nEXEC xp_cmdshell 'dir'\nGO 5\nKILL 5";

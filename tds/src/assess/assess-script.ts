@@ -1,4 +1,5 @@
 import { type Feature, features, refusedFeature, type Verdict } from "../parse/features.ts";
+import type { LayoutMode } from "../bind/databases.ts";
 import { assessBatch } from "../parse/batch.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { featuresIn } from "./features-in.ts";
@@ -28,7 +29,7 @@ export const findingsMax = 1_000;
  * Assesses a script for `sqlcmd`: batches between lines with GO. Nothing is run, and no name is resolved, so an
  * unknown table is no finding. A statement with an error is skipped, and the assessment continues with the next one.
  */
-export function assessScript(script: string): Assessment {
+export function assessScript(script: string, layoutMode: LayoutMode = "single-db"): Assessment {
   const found = new Map<string, Finding>();
   let statements = 0;
   let truncated = false;
@@ -55,7 +56,7 @@ export function assessScript(script: string): Assessment {
     try {
       const parsed = assessBatch(text, onFault);
       statements += parsed.definition === undefined ? parsed.statements.length : 1;
-      for (const use of featuresIn(text, parsed)) add(use.feature, lineOf(use.line), use.detail);
+      for (const use of featuresIn(text, parsed, layoutMode)) add(use.feature, lineOf(use.line), use.detail);
     } catch (error) {
       if (!(error instanceof SqlError)) throw error;
       statements += 1;

@@ -1,4 +1,5 @@
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
+import type { LayoutMode } from "../bind/databases.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { isBuiltInFunction, sessionFunctions } from "../emit/functions.ts";
 import { builtInRowsets } from "../emit/queries.ts";
@@ -63,7 +64,12 @@ const byKind: Readonly<Record<string, Feature>> = {
   executeText:      "dynamic SQL",
   declareCursor:    "cursors",
   insertBulk:       "bulk load",
+  createDatabase:   "CREATE DATABASE",
+  dropDatabase:     "CREATE DATABASE",
 };
+
+/** Features that are unsupported in the layout single-db alone. */
+const ofOneDatabase: readonly Feature[] = ["other databases", "CREATE DATABASE"];
 
 const databases = ["", defaultDatabase, "master", "tempdb", "msdb", "model"];
 
@@ -113,7 +119,11 @@ interface Node {
 }
 
 /** The features that a batch uses, in its syntax tree and its tokens. */
-export function featuresIn(text: string, { line: first, ...parsed }: ReturnType<typeof assessBatch>): FeatureUse[] {
+export function featuresIn(
+  text: string,
+  { line: first, ...parsed }: ReturnType<typeof assessBatch>,
+  layoutMode: LayoutMode,
+): FeatureUse[] {
   const uses: FeatureUse[] = [...hintsIn(text)];
   // A stack instead of a recursion, since chains of operators make deep trees.
   const stack: Node[] = [{ value: parsed, line: first, module: undefined }];
@@ -125,7 +135,8 @@ export function featuresIn(text: string, { line: first, ...parsed }: ReturnType<
     // Sources of rows and expressions have kinds that modules have too.
     const isModule = Array.isArray(part["statements"]) && ["procedure", "function", "trigger"].includes(kind);
     const module = isModule ? (kind as ModuleDefinition["kind"]) : node.module;
-    for (const use of usesOf(part, kind, isModule)) uses.push({ line, ...use });
+    for (const use of usesOf(part, kind, isModule))
+      if (layoutMode === "single-db" || !ofOneDatabase.includes(use.feature)) uses.push({ line, ...use });
     if (isSessionValue(part, kind) && (module === "function" || module === "trigger"))
       uses.push({ line, feature: "values of the session in modules" });
     if (node.module !== undefined && typeof part["body"] === "object" && part["body"] !== null) {

@@ -1,4 +1,5 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
+import { type Databases, isSystemDatabase, schemaOf } from "./databases.ts";
 import type { Path } from "../parse/ast.ts";
 import { SqlError } from "../run/sql-error.ts";
 
@@ -9,27 +10,38 @@ export interface ObjectName {
   readonly name: string;
   /** Path in the client's spelling, such as `dbo.Orders`. */
   readonly written: string;
+  /** Only of a view of the catalog in the layout multi-db: the database that it describes, in lower case. */
+  readonly catalogOf?: string;
 }
 
 export const temporarySchema = "pg_temp";
 /** Schemas with views for T-SQL, by the name that clients write: PostgreSQL has its own `information_schema`. */
 const schemaNames: Readonly<Record<string, string>> = { information_schema: "tsql_information_schema" };
 const systemSchemas = ["sys", "information_schema"];
-const systemDatabases = ["master", "tempdb", "msdb", "model"];
 
-/** Resolves `[database.][schema.]object`. Error 911 for a database other than the service's and the system's. */
-export function objectName(path: Path, database: string, line: number): ObjectName {
+/**
+ * Resolves `[database.][schema.]object`. In the layout single-db, error 911 for a database other than the service's and
+ * the system's; in multi-db, an object of an unknown database is unknown.
+ */
+export function objectName(path: Path, databases: Databases, line: number): ObjectName {
   const written = path.join(".");
   const name = (path.at(-1) ?? "").toLowerCase();
   const schema = (path.at(-2) ?? "").toLowerCase() || "dbo";
-  const owner = path.at(-3)?.toLowerCase();
-  const isSystem = owner !== undefined && systemDatabases.includes(owner) && systemSchemas.includes(schema);
-  if (owner !== undefined && owner !== "" && owner !== database && !isSystem && !name.startsWith("#")) {
-    const message = `Database '${path.at(-3)}' does not exist. The only database of this service is '${database}'.`;
+  const owner = (path.at(-3) ?? "").toLowerCase();
+  if (name.startsWith("#")) return { schema: temporarySchema, name, written };
+  const isCatalog = systemSchemas.includes(schema);
+  const catalog = lookUp(schemaNames, schema) ?? schema;
+  const { database, layoutMode } = databases;
+  if (layoutMode === "multi-db") {
+    const home = owner === "" ? database : owner;
+    if (isCatalog) return { schema: catalog, name, written, catalogOf: home };
+    return { schema: schemaOf(home, schema, line), name, written };
+  }
+  if (owner !== "" && owner !== database && !(isCatalog && isSystemDatabase(owner))) {
+    const message = `Database '${path.at(-3)}' does not exist. The only database of this service is '${database}': its layout is single-db.`;
     throw new SqlError(911, message, { line, feature: "other databases" });
   }
-  if (name.startsWith("#")) return { schema: temporarySchema, name, written };
-  return { schema: lookUp(schemaNames, schema) ?? schema, name, written };
+  return { schema: catalog, name, written };
 }
 
 /** Quotes a name for PostgreSQL. All identifiers of translated statements are printed by this function. */

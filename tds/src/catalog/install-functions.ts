@@ -316,18 +316,18 @@ LANGUAGE sql STABLE AS $$
   SELECT c.oid::int8::int FROM pg_class c
    WHERE lower(c.relname) = holdfast_tsql.last_part(name, 1)
      AND CASE WHEN left(holdfast_tsql.last_part(name, 1), 1) = '#' THEN c.relnamespace = pg_my_temp_schema()
-         ELSE c.relnamespace = COALESCE(to_regnamespace(quote_ident(NULLIF(holdfast_tsql.last_part(name, 2), ''))), 'dbo'::regnamespace) END
+         ELSE c.relnamespace = holdfast_tsql.schema_of_object(name) END
      AND (kind IS NULL OR c.relkind = ANY (CASE upper(kind COLLATE "C") WHEN 'U' THEN '{r,p}' WHEN 'V' THEN '{v}' WHEN 'SO' THEN '{S}' ELSE '{}' END::"char"[]))
      AND c.relkind IN ('r', 'p', 'v', 'S')
   UNION ALL
   SELECT p.oid::int8::int FROM pg_proc p
    WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1) AND (kind IS NULL OR upper(kind COLLATE "C") = 'P')
-     AND p.pronamespace = COALESCE(to_regnamespace(quote_ident(NULLIF(holdfast_tsql.last_part(name, 2), ''))), 'dbo'::regnamespace)
+     AND p.pronamespace = holdfast_tsql.schema_of_object(name)
      AND ${isModule}
   UNION ALL
   SELECT p.oid::int8::int FROM pg_proc p
    WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1)
-     AND p.pronamespace = COALESCE(to_regnamespace(quote_ident(NULLIF(holdfast_tsql.last_part(name, 2), ''))), 'dbo'::regnamespace)
+     AND p.pronamespace = holdfast_tsql.schema_of_object(name)
      AND ${isCompiled} AND ${compiledModule} ->> 'kind' LIKE COALESCE(upper(kind COLLATE "C"), '%') COLLATE "C"
    LIMIT 1
 $$;
@@ -342,10 +342,11 @@ CREATE OR REPLACE FUNCTION holdfast_tsql.object_name(id int) RETURNS text LANGUA
    LIMIT 1
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.schema_name(id int) RETURNS text LANGUAGE sql STABLE AS $$
-  SELECT CASE WHEN id IS NULL THEN 'dbo' ELSE (SELECT nspname FROM pg_namespace WHERE oid = id::oid) END
+  SELECT CASE WHEN id IS NULL THEN 'dbo' ELSE (SELECT holdfast_tsql.schema_label(nspname) FROM pg_namespace WHERE oid = id::oid) END
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.schema_id(name text) RETURNS int LANGUAGE sql STABLE AS $$
-  SELECT oid::int8::int FROM pg_namespace WHERE nspname = lower(COALESCE(name, 'dbo') COLLATE "C")
+  SELECT oid::int8::int FROM pg_namespace
+   WHERE nspname = holdfast_tsql.schema_in(holdfast_tsql.current_prefix(), lower(COALESCE(name, 'dbo') COLLATE "C"))
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.type_id(name text) RETURNS int LANGUAGE plpgsql STABLE AS $$
 BEGIN

@@ -1,8 +1,6 @@
-/** Schemas, the collation, and a domain for each T-SQL type that PostgreSQL lacks. */
+/** The schema, the collation, and a domain for each T-SQL type that PostgreSQL lacks. */
 export const types = `
-CREATE SCHEMA IF NOT EXISTS dbo;
 CREATE SCHEMA IF NOT EXISTS holdfast_tsql;
-GRANT USAGE ON SCHEMA dbo TO PUBLIC;
 GRANT USAGE ON SCHEMA holdfast_tsql TO PUBLIC;
 
 CREATE COLLATION IF NOT EXISTS holdfast_tsql.ci_as (provider = icu, locale = 'und-u-ks-level2', deterministic = false);

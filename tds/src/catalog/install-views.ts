@@ -53,15 +53,15 @@ END
 $$;
 
 CREATE OR REPLACE VIEW sys.schemas AS
-SELECT nspname::varchar(128) COLLATE holdfast_tsql.ci_as AS name, oid::int8::int AS schema_id, nspowner::int8::int AS principal_id
+SELECT holdfast_tsql.schema_label(nspname)::varchar(128) COLLATE holdfast_tsql.ci_as AS name, oid::int8::int AS schema_id, nspowner::int8::int AS principal_id
   FROM pg_namespace
- WHERE nspname !~ '^(pg_|holdfast_tsql$|tsql_information_schema$|information_schema$|public$)';
+ WHERE holdfast_tsql.schema_label(nspname) IS NOT NULL;
 
 CREATE OR REPLACE VIEW sys.databases AS
-SELECT name::varchar(128) COLLATE holdfast_tsql.ci_as AS name, database_id, NULL::int AS source_database_id, timestamp '2026-01-01' AS create_date, 160::int2 AS compatibility_level,
+SELECT name::varchar(128) COLLATE holdfast_tsql.ci_as AS name, id AS database_id, NULL::int AS source_database_id, timestamp '2026-01-01' AS create_date, 160::int2 AS compatibility_level,
        'SQL_Latin1_General_CP1_CI_AS'::text AS collation_name, 0::int2 AS user_access, 0::int2 AS is_read_only,
        0::int2 AS state, 'ONLINE'::text AS state_desc, 1::int2 AS snapshot_isolation_state, 1::int2 AS is_read_committed_snapshot_on
-  FROM (VALUES ('master'::text, 1), ('tempdb', 2), ('model', 3), ('msdb', 4), (current_database()::text, 5)) AS d (name, database_id);
+  FROM holdfast_tsql.databases_with_system();
 
 CREATE OR REPLACE VIEW sys.objects AS
 SELECT holdfast_tsql.spelled(n.nspname, c.relname, '')::varchar(128) COLLATE holdfast_tsql.ci_as AS name, c.oid::int8::int AS object_id, n.oid::int8::int AS schema_id,
@@ -85,7 +85,7 @@ UNION ALL
 SELECT holdfast_tsql.spelled(n.nspname, p.proname, '')::varchar(128) COLLATE holdfast_tsql.ci_as, p.oid::int8::int, n.oid::int8::int, 0,
        'P'::char(2), 'SQL_STORED_PROCEDURE'::text, timestamp '2026-01-01', timestamp '2026-01-01', 0::int2
   FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
- WHERE ${isModule} AND has_function_privilege(p.oid, 'EXECUTE')
+ WHERE ${isModule} AND has_function_privilege(p.oid, 'EXECUTE') AND holdfast_tsql.schema_label(n.nspname) IS NOT NULL
 UNION ALL
 SELECT holdfast_tsql.spelled(n.nspname, p.proname, '')::varchar(128) COLLATE holdfast_tsql.ci_as, p.oid::int8::int, n.oid::int8::int,
        COALESCE((SELECT g.tgrelid::int8::int FROM pg_trigger g WHERE g.tgfoid = p.oid LIMIT 1), 0), (m.module ->> 'kind')::char(2),
@@ -94,7 +94,7 @@ SELECT holdfast_tsql.spelled(n.nspname, p.proname, '')::varchar(128) COLLATE hol
        timestamp '2026-01-01', timestamp '2026-01-01', 0::int2
   FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace CROSS JOIN LATERAL (SELECT ${compiledModule} AS module) m
  WHERE ${isCompiled} AND (m.module ->> 'kind' IN ('FN', 'IF', 'TF') OR (m.module ->> 'kind' = 'TR' AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgfoid = p.oid)))
-   AND has_function_privilege(p.oid, 'EXECUTE');
+   AND has_function_privilege(p.oid, 'EXECUTE') AND holdfast_tsql.schema_label(n.nspname) IS NOT NULL;
 CREATE OR REPLACE VIEW sys.all_objects AS SELECT * FROM sys.objects;
 
 CREATE OR REPLACE VIEW sys.tables AS
@@ -106,10 +106,12 @@ CREATE OR REPLACE VIEW sys.views AS SELECT * FROM sys.objects WHERE type = 'V';
 CREATE OR REPLACE VIEW sys.procedures AS SELECT * FROM sys.objects WHERE type = 'P';
 CREATE OR REPLACE VIEW sys.sql_modules AS
 SELECT p.oid::int8::int AS object_id, ${moduleText}::text AS definition, 1::int2 AS uses_ansi_nulls, 1::int2 AS uses_quoted_identifier
-  FROM pg_proc p WHERE ${isModule} AND has_function_privilege(p.oid, 'EXECUTE')
+  FROM pg_proc p JOIN sys.schemas s ON s.schema_id = p.pronamespace::int8::int
+ WHERE ${isModule} AND has_function_privilege(p.oid, 'EXECUTE')
 UNION ALL
 SELECT p.oid::int8::int, (${compiledModule} ->> 'text')::text, 1::int2, 1::int2
-  FROM pg_proc p WHERE ${isCompiled} AND ${compiledModule} ->> 'text' IS NOT NULL AND has_function_privilege(p.oid, 'EXECUTE');
+  FROM pg_proc p JOIN sys.schemas s ON s.schema_id = p.pronamespace::int8::int
+ WHERE ${isCompiled} AND ${compiledModule} ->> 'text' IS NOT NULL AND has_function_privilege(p.oid, 'EXECUTE');
 
 CREATE OR REPLACE VIEW sys.triggers AS
 SELECT o.name, o.object_id, 1::int2 AS parent_class, 'OBJECT_OR_COLUMN'::varchar(60) AS parent_class_desc, o.parent_object_id AS parent_id,
@@ -181,7 +183,8 @@ SELECT k.object_id, k.name, k.column_id, q.seqstart AS seed_value, q.seqincremen
 CREATE OR REPLACE VIEW sys.default_constraints AS
 SELECT ('df_' || c.relname || '_' || a.attname)::text AS name, f.oid::int8::int AS object_id, f.adrelid::int8::int AS parent_object_id,
        f.adnum::int AS parent_column_id, pg_get_expr(f.adbin, f.adrelid)::text AS definition
-  FROM pg_attrdef f JOIN pg_class c ON c.oid = f.adrelid JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+  FROM pg_attrdef f JOIN pg_class c ON c.oid = f.adrelid JOIN sys.schemas s ON s.schema_id = c.relnamespace::int8::int
+  JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
  WHERE a.attgenerated = '';
 
 CREATE OR REPLACE VIEW sys.indexes AS
@@ -223,18 +226,19 @@ SELECT o.name, o.object_id, o.schema_id, o.parent_object_id, k.confrelid::int8::
 CREATE OR REPLACE VIEW sys.foreign_key_columns AS
 SELECT k.oid::int8::int AS constraint_object_id, p.n::int AS constraint_column_id, k.conrelid::int8::int AS parent_object_id,
        p.own::int AS parent_column_id, k.confrelid::int8::int AS referenced_object_id, p.other::int AS referenced_column_id
-  FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS p (own, other, n) WHERE k.contype = 'f';
+  FROM pg_constraint k JOIN sys.schemas s ON s.schema_id = k.connamespace::int8::int
+  CROSS JOIN LATERAL unnest(k.conkey, k.confkey) WITH ORDINALITY AS p (own, other, n) WHERE k.contype = 'f';
 
 CREATE OR REPLACE VIEW tsql_information_schema.schemata AS
-SELECT current_database()::varchar(128) AS catalog_name, name AS schema_name, 'dbo'::varchar(128) AS schema_owner FROM sys.schemas;
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS catalog_name, name AS schema_name, 'dbo'::varchar(128) AS schema_owner FROM sys.schemas;
 
 CREATE OR REPLACE VIEW tsql_information_schema.tables AS
-SELECT current_database()::varchar(128) AS table_catalog, s.name AS table_schema, o.name AS table_name,
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS table_catalog, s.name AS table_schema, o.name AS table_name,
        CASE o.type WHEN 'V' THEN 'VIEW' ELSE 'BASE TABLE' END::varchar(10) COLLATE holdfast_tsql.ci_as AS table_type
   FROM sys.objects o JOIN sys.schemas s ON s.schema_id = o.schema_id WHERE o.type IN ('U', 'V');
 
 CREATE OR REPLACE VIEW tsql_information_schema.columns AS
-SELECT current_database()::varchar(128) AS table_catalog, s.name AS table_schema, o.name AS table_name, k.name AS column_name,
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS table_catalog, s.name AS table_schema, o.name AS table_name, k.name AS column_name,
        k.column_id AS ordinal_position, pg_get_expr(f.adbin, f.adrelid)::text AS column_default,
        CASE k.is_nullable WHEN 1 THEN 'YES' ELSE 'NO' END::varchar(3) COLLATE holdfast_tsql.ci_as AS is_nullable, t.name AS data_type,
        CASE WHEN k.collation_name IS NULL AND t.name NOT IN ('binary', 'varbinary') THEN NULL
@@ -248,14 +252,14 @@ SELECT current_database()::varchar(128) AS table_catalog, s.name AS table_schema
   LEFT JOIN pg_attrdef f ON f.oid::int8 = k.default_object_id;
 
 CREATE OR REPLACE VIEW tsql_information_schema.table_constraints AS
-SELECT current_database()::varchar(128) AS constraint_catalog, s.name AS constraint_schema, o.name AS constraint_name,
-       current_database()::varchar(128) AS table_catalog, s.name AS table_schema, p.name AS table_name,
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS constraint_catalog, s.name AS constraint_schema, o.name AS constraint_name,
+       (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS table_catalog, s.name AS table_schema, p.name AS table_name,
        CASE o.type WHEN 'PK' THEN 'PRIMARY KEY' WHEN 'UQ' THEN 'UNIQUE' WHEN 'F' THEN 'FOREIGN KEY' ELSE 'CHECK' END::varchar(11) COLLATE holdfast_tsql.ci_as AS constraint_type
   FROM sys.objects o JOIN sys.schemas s ON s.schema_id = o.schema_id JOIN sys.objects p ON p.object_id = o.parent_object_id
  WHERE o.type IN ('PK', 'UQ', 'F', 'C');
 
 CREATE OR REPLACE VIEW tsql_information_schema.key_column_usage AS
-SELECT current_database()::varchar(128) AS constraint_catalog, s.name AS constraint_schema, o.name AS constraint_name,
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS constraint_catalog, s.name AS constraint_schema, o.name AS constraint_name,
        s.name AS table_schema, p.name AS table_name, c.name AS column_name, u.n::int AS ordinal_position
   FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey) WITH ORDINALITY AS u (attnum, n)
   JOIN sys.objects o ON o.object_id = k.oid::int8::int JOIN sys.schemas s ON s.schema_id = o.schema_id
@@ -264,8 +268,8 @@ SELECT current_database()::varchar(128) AS constraint_catalog, s.name AS constra
  WHERE k.contype IN ('p', 'u', 'f');
 
 CREATE OR REPLACE VIEW tsql_information_schema.routines AS
-SELECT current_database()::varchar(128) AS specific_catalog, s.name AS specific_schema, o.name AS specific_name,
-       current_database()::varchar(128) AS routine_catalog, s.name AS routine_schema, o.name AS routine_name,
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS specific_catalog, s.name AS specific_schema, o.name AS specific_name,
+       (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS routine_catalog, s.name AS routine_schema, o.name AS routine_name,
        'PROCEDURE'::varchar(20) COLLATE holdfast_tsql.ci_as AS routine_type, m.definition AS routine_definition
   FROM sys.procedures o JOIN sys.schemas s ON s.schema_id = o.schema_id JOIN sys.sql_modules m ON m.object_id = o.object_id;
 

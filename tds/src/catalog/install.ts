@@ -1,9 +1,13 @@
+import { databases, type InstallationOptions } from "./install-databases.ts";
 import { functions } from "./install-functions.ts";
 import { types } from "./install-types.ts";
 import { views } from "./install-views.ts";
 
 /**
  * The statements that prepare a database, by a superuser: `dbo`, the schema `holdfast_tsql` with types and functions
- * that translated statements use, and the views of the catalog. They may run again, after an update of the front end.
+ * that translated statements use, and the views of the catalog. They may run again, after an update of the front end;
+ * the layout of a service never changes.
  */
-export const installation: string = [types, functions, views].join("\n");
+export function installation(options: InstallationOptions): string {
+  return [types, databases(options), functions, views].join("\n");
+}

@@ -1,8 +1,10 @@
-import { type ObjectName, objectName, quoteName } from "../bind/object-name.ts";
+import { type Databases, schemaPrefix } from "../bind/databases.ts";
+import { type ObjectName, objectName, qualified, quoteName } from "../bind/object-name.ts";
 import type { Scope } from "../bind/scope.ts";
 import type { TableCatalog, TableDefinition, UserFunction } from "../catalog/table-catalog.ts";
 import type { Call, Path, Query } from "../parse/ast.ts";
 import { refuse } from "../parse/features.ts";
+import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { castType } from "../types/backend-type.ts";
 import { isCharacter, type TsqlType, type UserTypeName, type Value } from "../types/tsql-type.ts";
@@ -31,8 +33,9 @@ export interface Variable {
 }
 
 /** Values of the session for functions such as SCOPE_IDENTITY() and for global variables such as @@ROWCOUNT. */
-export interface SessionValues {
-  readonly database: string;
+export interface SessionValues extends Databases {
+  /** Current database in its spelling. */
+  readonly databaseName: string;
   readonly user: string;
   readonly hostName: string;
   readonly appName: string;
@@ -100,6 +103,8 @@ export class EmitContext {
   readonly common = new Map<string, TableDefinition>();
   readonly emitters: Emitters;
   readonly #module: ModuleNames | undefined;
+  /** True for the text of a view, function or trigger: it describes its own database wherever it runs. */
+  readonly #isStored: boolean;
   #aliases = 0;
 
   constructor(options: {
@@ -109,8 +114,10 @@ export class EmitContext {
     readonly variables: ReadonlyMap<string, Variable>;
     readonly tableVariables: ReadonlyMap<string, TableVariable>;
     readonly module?: ModuleNames;
+    readonly isStored?: boolean;
   }) {
     this.#module = options.module;
+    this.#isStored = options.isStored ?? options.module !== undefined;
     this.emitters = options.emitters;
     this.catalog = options.catalog;
     this.session = options.session;
@@ -145,7 +152,7 @@ export class EmitContext {
   }
 
   objectName(path: Path, line: number): ObjectName {
-    return objectName(path, this.session.database, line);
+    return objectName(path, this.session, line);
   }
 
   /** Definition of a table or common table expression; throws 208 if there is none. */
@@ -155,7 +162,10 @@ export class EmitContext {
     const name = this.objectName(path, line);
     const table = this.catalog.find(name);
     if (table === undefined) throw new SqlError(208, `Invalid object name '${name.written}'.`, { line });
-    return table;
+    const { catalogOf } = name;
+    if (catalogOf === undefined || (catalogOf === this.session.database && !this.#isStored)) return table;
+    const database = [catalogOf, schemaPrefix(catalogOf)].map(escapeLiteral).join(", ");
+    return { ...table, text: `holdfast_tsql.in_database(${database}, NULL::${qualified(table)})` };
   }
 
   tableVariable(name: string, line: number): TableDefinition {

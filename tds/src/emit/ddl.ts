@@ -1,3 +1,4 @@
+import { isSystemDatabase, schemaOf } from "../bind/databases.ts";
 import { objectName, type ObjectName, qualified, quoteName, temporarySchema } from "../bind/object-name.ts";
 import { moduleSource } from "../catalog/module-text.ts";
 import { userTypeComment } from "../catalog/user-types.ts";
@@ -36,13 +37,10 @@ export function emitDdl(ddl: Exclude<Ddl, Grant | CreateModule>, context: EmitCo
       const view = `CREATE VIEW ${qualified(name)} (${names.map((each) => quoteName(each.toLowerCase())).join(", ")}) AS ${sql}`;
       return { statements: [view, ...spellings(name, ddl.path, names)] };
     }
-    case "createSchema":
-      return {
-        statements: [
-          `CREATE SCHEMA ${quoteName(ddl.name.toLowerCase())}`,
-          `GRANT USAGE ON SCHEMA ${quoteName(ddl.name.toLowerCase())} TO PUBLIC`,
-        ],
-      };
+    case "createSchema": {
+      const schema = quoteName(schemaName(ddl.name, context));
+      return { statements: [`CREATE SCHEMA ${schema}`, `GRANT USAGE ON SCHEMA ${schema} TO PUBLIC`] };
+    }
     case "createProcedure":
       return { statements: emitCreateProcedure(ddl, nameOf(ddl.path, context)) };
     case "createSequence": {
@@ -67,7 +65,19 @@ export function emitDdl(ddl: Exclude<Ddl, Grant | CreateModule>, context: EmitCo
 
 function nameOf(path: Path, { session }: EmitContext): ObjectName {
   if (path.at(-1)?.startsWith("##") === true) throw refuse("global temporary tables", 0, path.join("."));
-  return objectName(path, session.database, 0);
+  return objectName(path, session, 0);
+}
+
+/** Schema of PostgreSQL that CREATE SCHEMA and DROP SCHEMA name. */
+function schemaName(written: string, { session }: EmitContext): string {
+  const name = written.toLowerCase();
+  if (session.layoutMode === "single-db") return name;
+  if (isSystemDatabase(session.database))
+    throw new SqlError(262, `Permission denied in database '${session.database}'.`, { severity: 14 });
+  // The schema dbo exists as long as its database.
+  if (name === "dbo" || name === "sys" || name === "information_schema")
+    throw new SqlError(15_150, `Cannot create or drop the schema '${written}'.`);
+  return schemaOf(session.database, name, 0);
 }
 
 /** Arguments of a procedure of PostgreSQL: those of T-SQL are in its text. */
@@ -128,7 +138,7 @@ function checkedType(type: TsqlType, column: string): TsqlType {
 
 function emitDrop(ddl: Extract<Ddl, { kind: "drop" }>, context: EmitContext): string {
   const names = ddl.paths.map((path) =>
-    ddl.object === "SCHEMA" ? quoteName((path.at(-1) ?? "").toLowerCase()) : qualified(nameOf(path, context)),
+    ddl.object === "SCHEMA" ? quoteName(schemaName(path.at(-1) ?? "", context)) : qualified(nameOf(path, context)),
   );
   const list = ddl.object === "PROCEDURE" ? names.map((name) => `${name}${noArguments}`) : names;
   if (ddl.object === "TRIGGER") {

@@ -191,9 +191,13 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
     type: int,
   })),
   SERVERPROPERTY: fixed(1, ([name]) => ({ sql: `holdfast_tsql.server_property(${text(name)})`, type: nvarchar(128) })),
-  DB_NAME: ranged(0, 1, (_, { session }) => ({ sql: `${escapeLiteral(session.database)}::text`, type: nvarchar(128) })),
+  DB_NAME: ranged(0, 1, ([id], { session }) => ({
+    sql:
+      id === undefined ? `${escapeLiteral(session.databaseName)}::text` : `holdfast_tsql.database_name(${integer(id)})`,
+    type: nvarchar(128),
+  })),
   DB_ID: ranged(0, 1, ([name], { session }) => ({
-    sql: name === undefined ? "5" : `(CASE WHEN lower(${text(name)}) = ${escapeLiteral(session.database)} THEN 5 END)`,
+    sql: `holdfast_tsql.database_id(${name === undefined ? escapeLiteral(session.databaseName) : text(name)})`,
     type: int,
   })),
   HAS_DBACCESS: fixed(1, () => ({ sql: "1", type: int })),

@@ -417,11 +417,16 @@ export type StatementBody =
   | { readonly kind: "raiserror"; readonly arguments: readonly Expression[]; readonly options: readonly string[] }
   | { readonly kind: "throw"; readonly arguments: readonly Expression[] }
   | { readonly kind: "begin" | "commit" | "rollback" | "save"; readonly name: string | undefined }
-  | { readonly kind: "use"; readonly database: string }
+  | DatabaseStatement
   | { readonly kind: "waitfor"; readonly delay: Expression }
   | ExecuteStatement
   | CursorStatement
   | InsertBulk;
+
+/** Statements about databases; only the layout multi-db has several. */
+export type DatabaseStatement =
+  | { readonly kind: "use" | "createDatabase"; readonly database: string }
+  | { readonly kind: "dropDatabase"; readonly databases: readonly string[]; readonly ifExists: boolean };
 
 export interface CursorName {
   readonly name: string;

@@ -2,6 +2,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import type { CommonTable, Expression, ModuleDefinition, Statement, StatementBody } from "./ast.ts";
 import { parseCursorStatement, parseDeclareCursor } from "./cursor-statements.ts";
 import { parseDataType } from "./data-type.ts";
+import { parseCreateDatabase, parseDropDatabase } from "./database-statements.ts";
 import { parseAlter, parseCreate, parseDrop, parseTableElements, parseTruncate } from "./ddl-statements.ts";
 import { parseDelete, parseInsert, parseMerge, parseUpdate } from "./dml-statements.ts";
 import { parseCallOf, parseExecute } from "./execute-statements.ts";
@@ -147,9 +148,9 @@ const parsers: Readonly<Record<string, Parser>> = {
   UPDATE: (stream) => parseUpdate(stream, []),
   DELETE: (stream) => parseDelete(stream, []),
   MERGE: (stream) => parseMerge(stream, []),
-  CREATE: parseCreate,
+  CREATE: (stream) => parseCreateDatabase(stream) ?? parseCreate(stream),
   ALTER: parseAlter,
-  DROP: parseDrop,
+  DROP: (stream) => parseDropDatabase(stream) ?? parseDrop(stream),
   TRUNCATE: parseTruncate,
   GRANT: parseGrant,
   REVOKE: parseGrant,

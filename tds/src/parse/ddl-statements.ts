@@ -12,7 +12,6 @@ import { refuse, type RefusedFeature } from "./features.ts";
 const refusedObjects: Readonly<Record<string, RefusedFeature>> = {
   ASSEMBLY: "CLR",
   FULLTEXT: "full-text search",
-  DATABASE: "CREATE DATABASE",
   SYNONYM: "synonyms",
   LOGIN: "logins, users and roles",
   USER: "logins, users and roles",

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { type ObjectName, qualified, temporarySchema } from "../bind/object-name.ts";
 import type { StoredModule } from "../catalog/module-text.ts";
 import { emitCreateModule, kindOf } from "../emit/create-module.ts";
@@ -10,19 +11,22 @@ import type {
   Ddl,
   Grant,
   ModuleDefinition,
+  Path,
   ProcedureDefinition,
   TableConstraint,
 } from "../parse/ast.ts";
 import { parseModuleText } from "../parse/batch.ts";
 import { DatabaseError } from "./backend.ts";
 import type { RequestContext } from "./request-context.ts";
+import type { Session } from "./session.ts";
 import { SqlError } from "./sql-error.ts";
 
 /** Runs a statement that defines, changes or drops an object, and GRANT and REVOKE. */
 export async function runDdl(ddl: Ddl, line: number, request: RequestContext): Promise<void> {
   const { session, frame } = request;
   await session.loadTables(ddl, frame);
-  const context = session.context(frame);
+  const context = session.context(frame, ddl.kind === "createView");
+  checkDatabase(ddl, line, session);
   if (ddl.kind === "grant") {
     await runGrant(ddl, context.objectName(ddl.path, line), line, request);
     return;
@@ -79,6 +83,42 @@ async function checkParameters(text: string, { session }: RequestContext): Promi
 export function readOnlyError(name: string): SqlError {
   const message = `The table-valued parameter "${name}" must be declared with the READONLY option.`;
   return new SqlError(352, message, { severity: 15 });
+}
+
+/** Errors 166, 2108 and 1763: modules, views and foreign keys belong to the database of their tables. */
+function checkDatabase(ddl: Ddl, line: number, session: Session): void {
+  const isOther = (path: Path, home = session.database) => {
+    const name = (path.at(-3) ?? "").toLowerCase();
+    return name !== "" && name !== home && path.at(-1)?.startsWith("#") !== true;
+  };
+  const named = ddl.kind === "createModule" ? ddl.definition : ddl;
+  const kinds = { createView: "VIEW", createProcedure: "PROCEDURE", function: "FUNCTION", trigger: "TRIGGER" } as const;
+  if (named.kind === "createView" || named.kind === "createProcedure" || ddl.kind === "createModule") {
+    if ("path" in named && isOther(named.path)) {
+      const word = lookUp(kinds, named.kind) ?? "";
+      const message = `'CREATE/ALTER ${word}' does not allow specifying the database name as a prefix to the object name.`;
+      throw new SqlError(166, message, { severity: 15, line });
+    }
+  }
+  if (named.kind === "trigger" && isOther(named.table)) {
+    const message = `Cannot create trigger on '${named.table.join(".")}' as the target is not in the current database.`;
+    throw new SqlError(2108, message, { severity: 15, line });
+  }
+  if (ddl.kind !== "createTable" && ddl.kind !== "alterTable") return;
+  const home = (ddl.path.at(-3) ?? "").toLowerCase() || session.database;
+  const added = ddl.kind === "createTable" ? ddl : ddl.action.kind === "add" ? ddl.action : undefined;
+  const constraints = [
+    ...(added?.constraints ?? []),
+    ...(added?.columns.flatMap((column) => column.constraints) ?? []),
+  ];
+  for (const constraint of constraints) {
+    if (constraint.kind !== "foreignKey") continue;
+    const { references } = constraint;
+    const target = (references.at(-3) ?? "").toLowerCase() || session.database;
+    if (target === home) continue;
+    const message = `Cross-database foreign key references are not supported. Foreign key '${references.join(".")}'.`;
+    throw new SqlError(1763, message, { line });
+  }
 }
 
 /** Error 3701 for DROP FUNCTION and DROP TRIGGER of another kind of routine. */
@@ -196,7 +236,7 @@ export async function createTable(
 }
 
 /** Runs the statements for one DDL statement of T-SQL in one transaction. */
-async function runAll(statements: readonly string[], { session }: RequestContext): Promise<void> {
+export async function runAll(statements: readonly string[], { session }: RequestContext): Promise<void> {
   const { backend } = session;
   if (backend.inTransaction || statements.length === 1) {
     for (const statement of statements) await backend.query(statement);

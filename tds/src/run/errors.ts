@@ -23,6 +23,7 @@ const numbers: Readonly<Record<string, { readonly number: number; readonly sever
   "42723": { number: 2714, severity: 16 },
   "42710": { number: 2714, severity: 16 },
   "42704": { number: 3701, severity: 11 },
+  "3F000": { number: 2760, severity: 16 },
   "42501": { number: 229,  severity: 14 },
   "22P02": { number: 245,  severity: 16 },
   "22007": { number: 241,  severity: 16 },

@@ -65,6 +65,10 @@ class CapturedResults implements StatementResults {
     return error;
   }
 
+  databaseChange(current: string, previous: string, line: number): void {
+    this.#outer.databaseChange(current, previous, line);
+  }
+
   transactionChange(type: Parameters<StatementResults["transactionChange"]>[0], descriptor: bigint): void {
     this.#outer.transactionChange(type, descriptor);
   }

@@ -4,6 +4,7 @@ import type { ExecuteStatement, Expression, Insert, Predicate, Statement, Statem
 import { announceBulkLoad } from "./bulk-load.ts";
 import { execute } from "./calls.ts";
 import { closeCursors, runCursorStatement } from "./cursors.ts";
+import { inOwnDatabase, runDatabaseStatement } from "./databases.ts";
 import { declareTable } from "./table-parameters.ts";
 import { endsBatch, endsTransaction, sqlErrorOf } from "./errors.ts";
 import { evaluate, evaluatePredicate } from "./evaluation.ts";
@@ -250,14 +251,13 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       await session.transaction.save(name ?? "");
       return "next";
     }
-    case "use": {
-      const name = body.database.toLowerCase();
-      if (name !== session.database && !["master", "tempdb", "msdb", "model"].includes(name)) {
-        const message = `Database '${body.database}' does not exist. The only database of this service is '${session.database}'.`;
-        throw new SqlError(911, message, { line, feature: "other databases" });
-      }
+    case "use":
+    case "createDatabase":
+    case "dropDatabase":
+      if (session.transaction.isDoomed) throw doomedTransactionError();
+      await session.transaction.withStatementSavepoint(() => runDatabaseStatement(body, line, request));
+      results.done({});
       return "next";
-    }
     case "waitfor":
       await waitFor(body.delay, line, request);
       return "next";
@@ -279,7 +279,10 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       const text = (await evaluate(body.text, request, { name: "nvarchar", length: "max" })) ?? "";
       const depth = depthInside(request);
       const statements = session.usage.cache.parse(text, session.options.quotedIdentifier);
-      await runStatements(statements, { ...request, frame: newCallFrame(depth) });
+      // A database that USE enters there is left at the end.
+      await inOwnDatabase(undefined, request, () =>
+        runStatements(statements, { ...request, frame: newCallFrame(depth) }),
+      );
       return "next";
     }
   }

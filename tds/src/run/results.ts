@@ -12,6 +12,7 @@ import {
   writeReturnStatus,
   writeReturnValue,
   writeRow,
+  writeTextChange,
   writeTransactionChange,
 } from "../protocol/token.ts";
 import type { Response } from "../session/response.ts";
@@ -72,6 +73,13 @@ export class Results implements StatementResults {
     this.#writePending(true);
     const status = (isError ? doneStatus.error : 0) | (rowCount === undefined ? 0 : doneStatus.count);
     this.#pending = { status, command, rowCount: rowCount ?? 0 };
+  }
+
+  databaseChange(current: string, previous: string, line: number): void {
+    this.#writePending(true);
+    writeTextChange(this.#response.tokens, "database", current, previous);
+    const message = `Changed database context to '${current}'.`;
+    this.message({ number: 5_701, state: 2, severity: 0, message, line });
   }
 
   transactionChange(type: "beginTransaction" | "commitTransaction" | "rollbackTransaction", descriptor: bigint): void {
@@ -138,5 +146,7 @@ export interface StatementResults {
   drained(): Promise<void>;
   /** End of a statement. */
   done(done: Done): void;
+  /** USE: the client learns the name of the current database. */
+  databaseChange(current: string, previous: string, line: number): void;
   transactionChange(type: "beginTransaction" | "commitTransaction" | "rollbackTransaction", descriptor: bigint): void;
 }

@@ -1,3 +1,4 @@
+import { type DatabaseName, type LayoutMode, schemaPrefix } from "../bind/databases.ts";
 import { objectName, qualified } from "../bind/object-name.ts";
 import type { ColumnSource } from "../bind/scope.ts";
 import { createTableCatalog, type TableCatalog, type TableDefinition } from "../catalog/table-catalog.ts";
@@ -7,7 +8,7 @@ import { insertColumns, targetTable } from "../emit/dml.ts";
 import { emitCall } from "../emit/functions.ts";
 import { emitQuery } from "../emit/queries.ts";
 import type { Path, Target } from "../parse/ast.ts";
-import type { Backend } from "./backend.ts";
+import { type Backend, escapeLiteral } from "./backend.ts";
 import type { BulkTarget } from "./bulk-target.ts";
 import { type Cursor, type CallFrame, newCallFrame } from "./call-frame.ts";
 import { defaultOptions, type SetOptions } from "./set-options.ts";
@@ -23,7 +24,9 @@ export class Session {
   readonly backend: Backend;
   readonly catalog: TableCatalog;
   readonly types: UserTypes;
-  readonly database: string;
+  readonly layoutMode: LayoutMode;
+  /** Database of sessions that name no other one, in lower case. */
+  readonly defaultDatabase: string;
   readonly transaction: Transaction;
   /** False if DDL of other sessions is not reported, so that the catalog is valid for one request only. */
   readonly isNotified: boolean;
@@ -46,12 +49,18 @@ export class Session {
   readonly #user: string;
   readonly #hostName: string;
   readonly #appName: string;
+  readonly #initialDatabase: DatabaseName;
+  #current: DatabaseName;
+  /** True if a rollback undoes the database that the backend's views of the catalog describe. */
+  #changedInTransaction = false;
   #temporaries = 0;
   #handles = 0;
 
   constructor(options: {
     readonly backend: Backend;
-    readonly database: string;
+    readonly layoutMode: LayoutMode;
+    readonly database: DatabaseName;
+    readonly defaultDatabase: string;
     readonly user: string;
     readonly hostName: string;
     readonly appName: string;
@@ -61,14 +70,56 @@ export class Session {
     this.usage = options.usage;
     this.isNotified = options.isNotified;
     this.backend = options.backend;
-    this.database = options.database;
+    this.layoutMode = options.layoutMode;
+    this.defaultDatabase = options.defaultDatabase;
+    this.#initialDatabase = options.database;
+    this.#current = options.database;
     this.#user = options.user;
     this.#hostName = options.hostName;
     this.#appName = options.appName;
     const query = (sql: string, values: readonly string[]) => this.backend.query(sql, values);
-    this.types = createUserTypes(query, (path) => objectName(path, this.database, 0));
+    this.types = createUserTypes(query, (path) => objectName(path, this, 0));
     this.catalog = createTableCatalog(query, this.types);
-    this.transaction = new Transaction(options.backend);
+    this.transaction = new Transaction(options.backend, () => this.#settleDatabase());
+  }
+
+  /** Current database, in lower case. */
+  get database(): string {
+    return this.#current.folded;
+  }
+
+  /** Current database, in the spelling of its creation. */
+  get databaseName(): string {
+    return this.#current.spelling;
+  }
+
+  /** Changes the current database: names without one, and views of the catalog, are of it. */
+  async changeDatabase(database: DatabaseName): Promise<void> {
+    this.#current = database;
+    await this.#announceDatabase();
+  }
+
+  /** Runs with another current database, such as that of a procedure, or in which USE may change it until the end. */
+  async inDatabase<T>(database: DatabaseName | undefined, run: () => Promise<T>): Promise<T> {
+    const previous = this.#current;
+    if (database !== undefined && database.folded !== previous.folded) await this.changeDatabase(database);
+    try {
+      return await run();
+    } finally {
+      if (this.#current.folded !== previous.folded) await this.changeDatabase(previous);
+    }
+  }
+
+  async #announceDatabase(): Promise<void> {
+    if (this.layoutMode === "single-db" || this.backend.hasFailed) return;
+    this.#changedInTransaction ||= this.backend.inTransaction;
+    await this.backend.script(databaseSettings(this.#current));
+  }
+
+  async #settleDatabase(): Promise<void> {
+    if (!this.#changedInTransaction) return;
+    this.#changedInTransaction = this.backend.inTransaction;
+    await this.backend.script(databaseSettings(this.#current));
   }
 
   nextTemporary(): number {
@@ -85,6 +136,7 @@ export class Session {
   async reset(keepsTransaction: boolean): Promise<void> {
     if (!keepsTransaction && this.transaction.count > 0) await this.transaction.rollback(undefined);
     if (this.transaction.count === 0) await this.backend.script("CLOSE ALL; DISCARD TEMP; RESET lock_timeout");
+    if (this.database !== this.#initialDatabase.folded) await this.changeDatabase(this.#initialDatabase);
     this.options = defaultOptions();
     this.transaction.isolation = "read committed";
     this.catalog.clear();
@@ -99,8 +151,9 @@ export class Session {
     this.lastError = 0;
   }
 
-  context(frame: CallFrame): EmitContext {
+  context(frame: CallFrame, isStored = false): EmitContext {
     return new EmitContext({
+      isStored,
       emitters: emitters,
       catalog: this.catalog,
       session: this.#values(frame),
@@ -153,7 +206,9 @@ export class Session {
 
   #values(frame: CallFrame): SessionValues {
     return {
+      layoutMode: this.layoutMode,
       database: this.database,
+      databaseName: this.databaseName,
       user: this.#user,
       hostName: this.#hostName,
       appName: this.#appName,
@@ -230,6 +285,15 @@ export class Session {
         return undefined;
     }
   }
+}
+
+/** Statement that sets the database that the views of the catalog describe. */
+export function databaseSettings({ folded, spelling }: DatabaseName): string {
+  const values = { "holdfast_tsql.database": spelling, "holdfast_tsql.prefix": schemaPrefix(folded) };
+  const settings = Object.entries(values).map(
+    ([name, value]) => `set_config('${name}', ${escapeLiteral(value)}, false)`,
+  );
+  return `SELECT ${settings.join(", ")}`;
 }
 
 /** Paths of the functions that users may have created, in a part of the syntax tree. */

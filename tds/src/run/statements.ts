@@ -139,7 +139,7 @@ async function selectInto(query: Query, into: Path, line: number, request: Reque
   const { session, frame, results } = request;
   const context = session.context(frame);
   const emitted = emitQuery(query, context);
-  const name = objectName(into, session.database, line);
+  const name = objectName(into, session, line);
   const definitions = emitted.columns.map((column): ColumnDefinition => {
     if (column.name === "")
       throw new SqlError(1038, "Each column of SELECT INTO must have a name. Add an alias.", { line });

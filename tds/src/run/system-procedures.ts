@@ -2,6 +2,7 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Execute } from "../parse/ast.ts";
 import { parseParameters, parsePath } from "../parse/execute-statements.ts";
 import type { Value } from "../types/tsql-type.ts";
+import { homeOf, inOwnDatabase } from "./databases.ts";
 import { sqlErrorOf } from "./errors.ts";
 import { converted } from "./evaluation.ts";
 import { newCallFrame } from "./call-frame.ts";
@@ -24,7 +25,9 @@ export async function callProcedure(
 ): Promise<number> {
   const name = (call.path.at(-1) ?? "").toLowerCase();
   const procedure = lookUp(procedures, name);
-  return procedure === undefined ? callUserProcedure(call.path, list, request) : procedure(list, request);
+  if (procedure === undefined) return callUserProcedure(call.path, list, request);
+  const home = await homeOf(call.path, request.session);
+  return inOwnDatabase(home, request, () => procedure(list, request));
 }
 
 /** Argument by its name, else by its position: drivers use other names for the first arguments. */
@@ -69,7 +72,7 @@ async function runText(
     frame.variables.set(name, { type: parameter.type, value });
     if (found !== undefined) passedArguments.set(name, found);
   }
-  const succeeded = await runBatch(statement, { ...request, frame });
+  const succeeded = await inOwnDatabase(undefined, request, () => runBatch(statement, { ...request, frame }));
   for (const [name, found] of passedArguments) {
     const variable = frame.variables.get(name);
     if (!found.isOutput || variable === undefined) continue;

@@ -30,9 +30,12 @@ export class Transaction {
   isDoomed = false;
   isolation: IsolationLevel = "read committed";
   readonly #backend: Backend;
+  readonly #afterRollback: () => Promise<void>;
 
-  constructor(backend: Backend) {
+  /** `afterRollback` sets the settings of the session again that a rollback has undone. */
+  constructor(backend: Backend, afterRollback: () => Promise<void> = () => Promise.resolve()) {
     this.#backend = backend;
+    this.#afterRollback = afterRollback;
   }
 
   /** @@TRANCOUNT. */
@@ -70,6 +73,7 @@ export class Transaction {
       await this.#backend.script("COMMIT");
     } catch (error) {
       results?.transactionChange("rollbackTransaction", this.#descriptor);
+      await this.#afterRollback();
       throw error;
     }
     results?.transactionChange("commitTransaction", this.#descriptor);
@@ -87,6 +91,7 @@ export class Transaction {
       this.#savepoints = this.#savepoints.slice(0, at + 1);
       this.#hasStatementSavepoint = false;
       await this.#backend.script(`ROLLBACK TO SAVEPOINT ${quoteName(folded)}`);
+      await this.#afterRollback();
       return;
     }
     this.#count = 0;
@@ -94,6 +99,7 @@ export class Transaction {
     this.#hasStatementSavepoint = false;
     await this.#backend.script("ROLLBACK");
     results?.transactionChange("rollbackTransaction", this.#descriptor);
+    await this.#afterRollback();
   }
 
   async save(name: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { objectName } from "../bind/object-name.ts";
 import type { Parameter, Path } from "../parse/ast.ts";
 import type { Value } from "../types/tsql-type.ts";
+import { homeOf, inOwnDatabase } from "./databases.ts";
 import { converted, evaluate } from "./evaluation.ts";
 import { newCallFrame } from "./call-frame.ts";
 import { depthInside, dropTableVariables, runProcedure } from "./interpreter.ts";
@@ -18,7 +19,7 @@ export async function callUserProcedure(
   request: RequestContext,
 ): Promise<number> {
   const { session } = request;
-  const name = objectName(path, session.database, 0);
+  const name = objectName(path, session, 0);
   const procedure = await session.catalog.procedure(name);
   if (procedure === undefined) {
     const isSystem = /^(?:sp|xp)_/i.test(name.name);
@@ -40,11 +41,12 @@ export async function callUserProcedure(
     await dropTableVariables(inner);
     throw error;
   }
+  const home = await homeOf(path, session);
   const { options, scopeIdentity } = session;
   session.options = { ...options };
   session.scopeIdentity = null;
   try {
-    return await runProcedure(statements, inner);
+    return await inOwnDatabase(home, request, () => runProcedure(statements, inner));
   } finally {
     // Options that a procedure sets last until its end.
     session.options = options;

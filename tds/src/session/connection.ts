@@ -198,7 +198,7 @@ async function signInAndServe(
   request.hasEnded = true;
   limit = requestLimit;
   try {
-    await acceptSignIn(response, format, login, session.database);
+    await acceptSignIn(response, format, login, session.databaseName);
     await serveRequests(source, session, response, format, stream, confirm);
   } catch (error) {
     session.backend.end();

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { type DatabaseName, isSystemDatabase, type LayoutMode } from "../bind/databases.ts";
 import type { Login7 } from "../protocol/login7.ts";
 import { packetSizeMax, packetSizeMin } from "../protocol/packet.ts";
 import { type WireFormat } from "../protocol/tds-version.ts";
@@ -12,7 +13,8 @@ import {
   writeTextChange,
 } from "../protocol/token.ts";
 import { type Backend, DatabaseError, openBackend } from "../run/backend.ts";
-import { Session } from "../run/session.ts";
+import { findDatabase } from "../run/databases.ts";
+import { databaseSettings, Session } from "../run/session.ts";
 import { SqlError } from "../run/sql-error.ts";
 import type { Usage } from "../run/usage.ts";
 import { refuse } from "../parse/features.ts";
@@ -25,9 +27,8 @@ export interface BackendAddress {
   readonly socketDirectory: string;
   readonly port: number;
   readonly database: string;
+  readonly layoutMode: LayoutMode;
 }
-
-const systemDatabases = ["", "master", "tempdb"];
 
 /** Opens the backend as the client's user: PostgreSQL verifies the password by SCRAM. Errors 18456, 4060 and 18452. */
 export async function signIn(
@@ -40,15 +41,11 @@ export async function signIn(
     throw new SqlError(18_488, "The password cannot be changed at sign-in. Use ALTER LOGIN or the platform's API.", {
       severity: 14,
     });
-  const database = login.database.toLowerCase();
-  if (database !== address.database && !systemDatabases.includes(database))
-    throw new SqlError(
-      4_060,
-      `Cannot open database "${login.database}" requested by the login. The only database is "${address.database}".`,
-      {
-        severity: 11,
-      },
-    );
+  const requested = login.database.toLowerCase();
+  const { layoutMode } = address;
+  const isKnown = requested === "" || requested === address.database || isSystemDatabase(requested);
+  if (layoutMode === "single-db" && !isKnown)
+    throw cannotOpen(login.database, ` The only database is "${address.database}": the layout is single-db.`);
   if (login.userName === "" || /[\0]/.test(login.userName + login.password + login.appName))
     throw loginFailed(login.userName);
   try {
@@ -58,9 +55,18 @@ export async function signIn(
     const onNotification = () => session?.catalog.clear();
     const backend = await openBackend({ ...address, user, password, applicationName }, { onEnd, onNotification });
     const isNotified = await listenForDdl(backend);
-    session = new Session({ backend, database: address.database, user, hostName, appName, isNotified, usage });
+    const database = await initialDatabase(backend, layoutMode === "single-db" ? "" : requested, address.database);
+    if (database === undefined) {
+      backend.end();
+      throw cannotOpen(login.database, "");
+    }
+    if (layoutMode === "multi-db") await backend.script(databaseSettings(database));
+    const { database: defaultDatabase } = address;
+    const own = { layoutMode, database, defaultDatabase, user, hostName, appName };
+    session = new Session({ backend, ...own, isNotified, usage });
     return session;
   } catch (error) {
+    if (error instanceof SqlError) throw error;
     if (error instanceof DatabaseError && error.code === "53300")
       throw new SqlError(17_809, "The service has reached its maximum number of connections. Try again later.", {
         severity: 20,
@@ -69,6 +75,21 @@ export async function signIn(
       throw new SqlError(18_401, "The database is starting. Try again later.", { severity: 14 });
     throw loginFailed(login.userName, error);
   }
+}
+
+/** The database of a new session; undefined if there is none with the requested name. */
+async function initialDatabase(
+  backend: Backend,
+  requested: string,
+  defaultDatabase: string,
+): Promise<DatabaseName | undefined> {
+  if (requested === "" || requested === defaultDatabase) return { folded: defaultDatabase, spelling: defaultDatabase };
+  return findDatabase(requested, backend);
+}
+
+function cannotOpen(name: string, detail: string): SqlError {
+  const message = `Cannot open database "${name}" requested by the login.${detail}`;
+  return new SqlError(4_060, message, { severity: 11 });
 }
 
 /** False on a replica, where PostgreSQL has no notifications. */

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "@holdfast/common/log.ts";
+import type { LayoutMode } from "@holdfast/tds/bind/databases.ts";
 import { installation } from "@holdfast/tds/catalog/install.ts";
 import { startTdsServer, type TdsServer } from "@holdfast/tds/tds-server.ts";
 import pg from "pg";
@@ -23,7 +24,11 @@ export interface TestTds {
 const database = "defaultdb";
 
 /** `url` is the superuser's, such as that of `startTestPostgresql`; the server stays when this stops. */
-export async function startTestTds(url: string, log = silentLog): Promise<TestTds> {
+export async function startTestTds(
+  url: string,
+  log = silentLog,
+  layoutMode: LayoutMode = "single-db",
+): Promise<TestTds> {
   const administrator = new pg.Client(url);
   await administrator.connect();
   const setting = async (name: string) => {
@@ -43,8 +48,7 @@ export async function startTestTds(url: string, log = silentLog): Promise<TestTd
   await administrator.query(`GRANT CREATE ON DATABASE ${database} TO ${user}`);
   const superuser = new pg.Client({ connectionString: url.replace(/\/postgres$/, `/${database}`) });
   await superuser.connect();
-  await superuser.query(installation);
-  await superuser.query(`GRANT CREATE ON SCHEMA dbo TO ${user}`);
+  await superuser.query(installation({ layoutMode, defaultDatabase: database, administrators: user }));
   const { cert, key } = await createTestCertificate();
   const socketDirectory = await setting("unix_socket_directories");
   const port = Number(await setting("port"));
@@ -52,7 +56,7 @@ export async function startTestTds(url: string, log = silentLog): Promise<TestTd
   const server = await startTdsServer({
     usageAt: join(run, "tds-usage.sock"),
     at: { host: "127.0.0.1", port: 0 },
-    backend: { socketDirectory, port, database },
+    backend: { socketDirectory, port, database, layoutMode },
     certificate: cert,
     key,
     log,

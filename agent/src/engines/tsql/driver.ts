@@ -10,6 +10,7 @@ import { startProgress } from "../postgresql/start-progress.ts";
 import { checkFrontEnd, frontEndCompanion } from "./front-end.ts";
 import { frontEndListeners, frontOf } from "./front.ts";
 import { frontProgram } from "./layout.ts";
+import { databases } from "./databases.ts";
 import { createMetrics } from "./metrics.ts";
 import { createFrontEndSchema } from "./schema.ts";
 import { unsupportedFeatures } from "./usage.ts";
@@ -68,6 +69,7 @@ export function createTsqlDriver(deps: EngineDeps): EngineDriver {
     explainFailure: postgresql.explainFailure,
     ...(collations && { collations }),
     ...(users && { users }),
+    databases,
     ...(backup && {
       backup: {
         ...backup,

@@ -6,7 +6,7 @@ import { PacketWriter, packetTypes } from "@holdfast/tds/protocol/packet.ts";
 import { encodePreLogin, encryption } from "@holdfast/tds/protocol/pre-login.ts";
 import type { Companion, EngineCheck, Instance } from "../engine-driver.ts";
 import { frontEndListeners, frontEndSessions } from "./front.ts";
-import { frontEndSocket, usageSocket } from "./layout.ts";
+import { frontEndSocket, layoutOf, usageSocket } from "./layout.ts";
 
 /** The process `tds`: beside the agent in a bundle, in its package in a checkout. */
 const program =
@@ -33,6 +33,8 @@ export function frontEndCompanion(instance: Instance): Companion {
         TDS_SOCKET_DIRECTORY: paths.run,
         TDS_ENGINE_PORT: String(spec.port),
         TDS_DATABASE: defaultDatabase,
+        // Absent for the default, so that the process of earlier services has the same command.
+        ...(layoutOf(spec) === "multi-db" && { TDS_LAYOUT_MODE: "multi-db" }),
         TDS_CERTIFICATE_FILE: join(paths.tls, "server.crt"),
         TDS_KEY_FILE: join(paths.tls, "server.key"),
       },

@@ -1,5 +1,11 @@
 import { join } from "node:path";
+import type { LayoutMode } from "@holdfast/tds/bind/databases.ts";
 import type { Instance } from "../engine-driver.ts";
+
+/** Layout of the databases of T-SQL clients. */
+export function layoutOf({ layoutMode }: Pick<Instance["spec"], "layoutMode">): LayoutMode {
+  return layoutMode === "multi-db" ? "multi-db" : "single-db";
+}
 
 /** Unix socket of the T-SQL front end, behind HAProxy. */
 export const frontEndSocket = ({ paths }: Pick<Instance, "paths">): string => join(paths.run, "tds.sock");

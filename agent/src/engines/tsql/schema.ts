@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
+import type { LayoutMode } from "@holdfast/tds/bind/databases.ts";
 import { installation } from "@holdfast/tds/catalog/install.ts";
 import type { EngineCheck, Instance } from "../engine-driver.ts";
 import { roleOf } from "../members.ts";
 import { isDatabaseUnavailable } from "../postgresql/database-list.ts";
 import { groups } from "../postgresql/layout.ts";
+import { layoutOf } from "./layout.ts";
 import { literal, messageOf, type Session, withSession } from "../postgresql/session.ts";
 
 const ownSchemas = ["holdfast_tsql", "sys", "tsql_information_schema"];
@@ -13,10 +15,8 @@ const ownSchemas = ["holdfast_tsql", "sys", "tsql_information_schema"];
  * Statements of one transaction. The triggers that grant privileges on new objects are off: they would let users write
  * to views of the catalog, whose owner is the superuser.
  */
-const statements = `SET LOCAL event_triggers = off;
-${installation}
-GRANT CREATE ON SCHEMA dbo TO ${groups.admin};`;
-const digest = createHash("sha256").update(statements).digest("hex").slice(0, 32);
+const statementsOf = (layoutMode: LayoutMode) => `SET LOCAL event_triggers = off;
+${installation({ layoutMode, defaultDatabase, administrators: groups.admin })}`;
 
 const record = "SELECT obj_description(oid, 'pg_namespace') AS installed FROM pg_namespace WHERE nspname = $1";
 const foreignOwners = `SELECT nspname AS name FROM pg_namespace
@@ -37,7 +37,9 @@ export function createFrontEndSchema(): FrontEndSchema {
     const { nodeId } = instance.spec;
     // A replica gets the schemas from its primary.
     if (installed.has(nodeId) || roleOf(instance.spec) !== "primary") return;
-    await withSession(instance, signal, install, { database: defaultDatabase, statementMs: 60_000, isLocal: true });
+    const statements = statementsOf(layoutOf(instance.spec));
+    const work = (session: Session) => install(session, statements);
+    await withSession(instance, signal, work, { database: defaultDatabase, statementMs: 60_000, isLocal: true });
     installed.add(nodeId);
   }
 
@@ -58,7 +60,8 @@ export function createFrontEndSchema(): FrontEndSchema {
   };
 }
 
-async function install(session: Session): Promise<void> {
+async function install(session: Session, statements: string): Promise<void> {
+  const digest = createHash("sha256").update(statements).digest("hex").slice(0, 32);
   const [found] = await session.rows<{ installed: string | null }>(record, [ownSchemas[0]]);
   if (found?.installed === digest) return;
   const foreign = await session.rows<{ name: string }>(foreignOwners, [ownSchemas]);
