@@ -163,6 +163,14 @@ describe("the layout multi-db", () => {
     await session.close();
   });
 
+  test("a database is entered in a transaction that cannot be committed", async () => {
+    const session = await open("defaultdb");
+    const sql = `SET XACT_ABORT ON; BEGIN TRAN; BEGIN TRY SELECT 1 / 0 AS x END TRY
+      BEGIN CATCH USE Sales; ROLLBACK; SELECT DB_NAME() AS name, COUNT(*) AS n FROM sys.tables END CATCH`;
+    expect(await rows(sql, session)).toEqual([{ name: "Sales", n: 1 }]);
+    await session.close();
+  });
+
   test("three-part names read and change tables of other databases", async () => {
     expect(
       await rows(`SELECT o.Id, i.Name FROM Sales.dbo.Orders o JOIN stock_1..Items i ON i.Id = o.ItemId

@@ -93,7 +93,7 @@ async function use(name: string, line: number, { session, frame, results }: Requ
       throw new SqlError(911, message, { line, feature: "other databases" });
     }
   } else {
-    const found = await findDatabase(name, session.backend);
+    const found = await session.transaction.withStatementSavepoint(() => findDatabase(name, session.backend));
     if (found === undefined) throw unknownDatabase(name, line);
     await session.changeDatabase(found);
   }

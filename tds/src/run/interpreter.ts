@@ -254,8 +254,7 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
     case "use":
     case "createDatabase":
     case "dropDatabase":
-      if (session.transaction.isDoomed) throw doomedTransactionError();
-      await session.transaction.withStatementSavepoint(() => runDatabaseStatement(body, line, request));
+      await runDatabaseStatement(body, line, request);
       results.done({});
       return "next";
     case "waitfor":

@@ -111,8 +111,10 @@ export class Session {
   }
 
   async #announceDatabase(): Promise<void> {
-    if (this.layoutMode === "single-db" || this.backend.hasFailed) return;
+    if (this.layoutMode === "single-db") return;
     this.#changedInTransaction ||= this.backend.inTransaction;
+    // A transaction that failed accepts nothing before its rollback.
+    if (this.backend.hasFailed) return;
     await this.backend.script(databaseSettings(this.#current));
   }
 
