@@ -58,6 +58,11 @@ export class CliCommand extends Command {
     return this;
   }
 
+  /** Throws UsageError if a flag has no effect beside the others. */
+  checkFlags(): void {
+    for (const check of this.flagRules) check();
+  }
+
   /** True if the command line has the flag, in the form `--flag` or `--no-flag`. */
   private isGiven(long: string): boolean {
     const option = this.options.find((each) => each.long === long);
@@ -73,7 +78,7 @@ export class CliCommand extends Command {
     options: ContextOptions = {},
   ): this {
     return this.action(async (...all) => {
-      for (const check of this.flagRules) check();
+      this.checkFlags();
       // Loaded here, because help needs no context and the module takes long to load.
       const { openContext } = await import("./context.ts");
       const context = await openContext(globalFlagsOf(this), this.deps, options);
