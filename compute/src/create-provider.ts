@@ -77,7 +77,7 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
   };
   const additions = await readAdditions((variable) => config[variable]);
   for (const { fault } of Object.values(additions))
-    if (fault !== undefined) deps.log.warn("plugins cannot be added to images", { reason: fault });
+    if (fault !== undefined) deps.log.warn("additions to images cannot be used", { reason: fault });
   const provider = await providerOf({ ...deps, tiers, abilities, additions });
   return {
     ...provider,

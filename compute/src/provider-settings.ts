@@ -1,10 +1,10 @@
-import { type PluginVariable, pluginSources } from "@holdfast/image/catalog.ts";
+import { type AdditionVariable, additionSources } from "@holdfast/image/catalog.ts";
 import { integer, list, type Setting, text, type ValuesOf } from "@holdfast/common/config.ts";
 
 /** Settings by their variables. */
-const pluginSettings = Object.fromEntries(
-  Object.values(pluginSources).map(({ variable, description }) => [variable, text(variable, description, "")]),
-) as Readonly<Record<PluginVariable, Setting<string>>>;
+const additionSettings = Object.fromEntries(
+  Object.values(additionSources).map(({ variable, description }) => [variable, text(variable, description, "")]),
+) as Readonly<Record<AdditionVariable, Setting<string>>>;
 
 /** Settings of a host with machines: its provider, and the locations of machines, disks and images. */
 export const providerSettings = {
@@ -56,7 +56,7 @@ export const providerSettings = {
   loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two octets of the machines' loopback addresses", "127.77"),
   preparedDisks: integer("HOLDFAST_SPARES", "Number of data disks prepared in advance for each image", 2),
   imagesDir: text("HOLDFAST_IMAGES_DIR", "Directory of the node images"),
-  ...pluginSettings,
+  ...additionSettings,
 } as const;
 
 export type ProviderSettings = ValuesOf<typeof providerSettings>;

@@ -96,7 +96,8 @@ export function artifactsDirectory(imagesDir: string): string {
   return join(imagesDir, "artifacts");
 }
 
-async function hashOf(path: string): Promise<string> {
+/** SHA-256 of a file, hex. */
+export async function hashOf(path: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(path), hash);
   return hash.digest("hex");

@@ -2,7 +2,7 @@
 export type ArtifactPath = `/usr/local/${string}`;
 
 /** Content of a recipe that is not a Debian package. Its hash is verified before anything reads it. */
-export type ArtifactRequest = GoRequest | MavenRequest | NpmRequest | PluginRequest | TextRequest;
+export type ArtifactRequest = DebRequest | GoRequest | MavenRequest | NpmRequest | PluginRequest | TextRequest;
 
 /** A program that Debian does not have. It is built from a Go module, whose contents the sum determines. */
 export interface GoProgram {
@@ -68,6 +68,23 @@ export interface PluginRequest {
   readonly path: ArtifactPath;
 }
 
+/**
+ * A program from a Debian package that the operator of the host adds. Nothing else of the package is used, and no script
+ * of it runs. `path` is the program's path in the image.
+ */
+export interface DebRequest {
+  readonly kind: "deb";
+  readonly name: string;
+  readonly version: string;
+  /** Hash of the checked package. */
+  readonly sha256: string;
+  /** Path of the package on the host. */
+  readonly file: string;
+  /** Path of the program in the package, such as `usr/bin/mongod`. */
+  readonly program: string;
+  readonly path: ArtifactPath;
+}
+
 /** A file whose text the recipe itself has, such as a descriptor that a registry's package lacks. */
 export interface TextRequest {
   readonly kind: "text";
@@ -81,8 +98,8 @@ export interface TextRequest {
 export interface Artifact {
   readonly kind: ArtifactRequest["kind"];
   /**
-   * Name in its registry: module of a Go program, `group:artifact`, npm package. A text has one by its recipe, a plugin
-   * by its descriptor.
+   * Name in its registry: module of a Go program, `group:artifact`, npm or Debian package. A text has one by its recipe,
+   * a plugin by its descriptor.
    */
   readonly name: string;
   readonly version: string;
@@ -120,6 +137,7 @@ export function titleOf(artifact: ArtifactRequest): string {
   const { kind, version } = artifact;
   if (kind === "go") return `Go module ${artifact.module} ${version}`;
   if (kind === "npm") return `npm package ${artifact.name} ${version}`;
+  if (kind === "deb") return `Debian package ${artifact.name} ${version}`;
   if (kind === "text" || kind === "plugin") return `${kind} ${artifact.name} ${version}`;
   const parts = [artifact.extension, artifact.classifier].filter((part) => part !== undefined);
   return `Maven artifact ${[`${artifact.group}:${artifact.artifact}`, ...parts].join(":")} ${version}`;

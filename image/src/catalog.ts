@@ -1,10 +1,12 @@
+import type { AdditionSource } from "./addition-source.ts";
+import { mongodbPackages } from "./mongodb-packages.ts";
 import { opensearchPlugins } from "./opensearch-plugins.ts";
-import type { PluginSource } from "./plugin-source.ts";
 import type { Recipe, Software } from "./recipe.ts";
 import { apps } from "./recipes/apps.ts";
 import { files } from "./recipes/files.ts";
 import { kafka } from "./recipes/kafka.ts";
 import { mongodb } from "./recipes/mongodb.ts";
+import { mongod } from "./recipes/mongodb-server.ts";
 import { mysql } from "./recipes/mysql.ts";
 import { opensearch } from "./recipes/opensearch.ts";
 import { sid } from "./recipes/sid.ts";
@@ -20,6 +22,7 @@ const all = {
   kafka,
   tsql,
   mongodb,
+  mongod,
   opensearch,
   apps,
   files,
@@ -48,22 +51,23 @@ export function softwareOf(name: RecipeName, program: string, version: string): 
   return recipes[name].software.find((entry) => entry.program === program && entry.version === version);
 }
 
-/** Plugins of operators by recipe. */
-export const pluginSources = { opensearch: opensearchPlugins } as const satisfies Partial<
-  Record<RecipeName, PluginSource>
+/** Directories of operators by recipe. */
+export const additionSources = { opensearch: opensearchPlugins, mongod: mongodbPackages } as const satisfies Partial<
+  Record<RecipeName, AdditionSource>
 >;
 
-/** Environment variable of a directory with plugins. */
-export type PluginVariable = (typeof pluginSources)[keyof typeof pluginSources]["variable"];
+/** Environment variable of such a directory. */
+export type AdditionVariable = (typeof additionSources)[keyof typeof additionSources]["variable"];
 
 /** Requested packages of an image, of both suites. */
 export function packagesOf({ packages, beside }: Recipe): string[] {
   return [...packages, ...(beside?.packages ?? [])];
 }
 
-/** Name of the program's server, which is the same in all versions. */
-export function executableOf(program: Program): string {
-  const found = recipeNames.flatMap((name) => recipes[name].software).find((entry) => entry.program === program);
+/** Name of the program's server in this version; for a version that no image has, the one of the first version. */
+export function executableOf(program: Program, version: string): string {
+  const all = recipeNames.flatMap((name) => recipes[name].software).filter((entry) => entry.program === program);
+  const found = all.find((entry) => entry.version === version) ?? all[0];
   if (found === undefined) throw new Error(`no image has ${program}`);
   return found.executable;
 }

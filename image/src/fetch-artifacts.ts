@@ -12,6 +12,7 @@ import {
   titleOf,
 } from "./artifact.ts";
 import { type ArtifactArchive, artifactMaxBytes, openArtifactArchive } from "./artifact-archive.ts";
+import { addProgramOfDeb } from "./deb-program.ts";
 import { ensureGoProgram, modulesOf } from "./go-program.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { fetchMavenFiles } from "./maven-files.ts";
@@ -51,6 +52,7 @@ export async function fetchArtifacts(requests: readonly ArtifactRequest[], optio
     if (each.kind === "go") artifacts.push(await buildProgram(each, archive, options));
     else if (each.kind === "text") artifacts.push(await writeText(each, archive, options));
     else if (each.kind === "plugin") artifacts.push(await addPlugin(each, archive));
+    else if (each.kind === "deb") artifacts.push(await addProgramOfDeb(each, archive, options));
     else artifacts.push(pinnedArtifact(each, sizes.get(each.sha256) ?? 0));
   }
   return artifacts;

@@ -8,8 +8,8 @@ import { packagesOf, type RecipeName, recipes } from "./catalog.ts";
 import { fetchArtifacts } from "./fetch-artifacts.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { type ImageManifest, manifestOf, recordBuild, readManifest, writeManifest } from "./image-manifest.ts";
-import { type Additions, noAdditions } from "./additions.ts";
-import type { Addition } from "./plugin-source.ts";
+import { type Additions, faultOf, noAdditions } from "./additions.ts";
+import type { Addition } from "./addition-source.ts";
 import type { NodeImage } from "./node-image.ts";
 import { addArtifactsScript, findImage, makeImageScript, newestId, openImage, setNewest } from "./node-image.ts";
 import type { Recipe } from "./recipe.ts";
@@ -20,7 +20,7 @@ import { inWorkDirectory } from "./work-directory.ts";
 
 export interface NewestOptions extends FetchOptions {
   readonly recipe: RecipeName;
-  /** Plugins that the operator adds to it. */
+  /** Contents that the operator adds to it. */
   readonly additions?: Additions;
 }
 
@@ -40,16 +40,20 @@ export async function ensureImage(options: NewestOptions): Promise<NodeImage> {
  */
 export async function makeNewest(options: NewestOptions): Promise<NodeImage> {
   const { imagesDir, recipe, additions = noAdditions } = options;
-  const image = await makeImage(recipe, recipeWith(recipes[recipe], additions[recipe]), options);
+  const image = await makeImage(recipe, recipeWith(recipe, additions), options);
   await setNewest(imagesDir, recipe, image.id, additions);
   return image;
 }
 
-/** The recipe with the operator's plugins. Throws ImageImpossible if they cannot be used. */
-function recipeWith(recipe: Recipe, { plugins, fault }: Addition = { plugins: [] }): Recipe {
+/** The recipe with what the operator adds. Throws ImageImpossible if that cannot be used, or is absent and required. */
+function recipeWith(name: RecipeName, additions: Additions): Recipe {
+  const [recipe, fault] = [recipes[name], faultOf(name, additions)];
   if (fault !== undefined) throw new ImageImpossible(fault);
-  return plugins.length === 0 ? recipe : { ...recipe, artifacts: [...(recipe.artifacts ?? []), ...plugins] };
+  const { artifacts: added } = additions[name] ?? noAddition;
+  return added.length === 0 ? recipe : { ...recipe, artifacts: [...(recipe.artifacts ?? []), ...added] };
 }
+
+const noAddition: Addition = { artifacts: [] };
 
 /**
  * Builds an image of this recipe from the mirror's current packages and the recipe's artifacts, if there is none of the

@@ -107,8 +107,7 @@ export function versionIn(imagesDir: string, id: string, program: string, versio
 function recipeDigest(name: RecipeName, additions: Additions): string {
   const { artifacts } = recipes[name];
   const added = artifacts === undefined ? "" : JSON.stringify(artifacts) + readFileSync(addArtifactsScript, "utf8");
-  const { plugins = [] } = additions[name] ?? {};
-  const pluginsText = plugins.map(({ sha256, path }) => `\n${sha256} ${path}`).join("");
-  const text = JSON.stringify(packagesOf(recipes[name])) + readFileSync(makeImageScript, "utf8") + added + pluginsText;
+  const own = (additions[name]?.artifacts ?? []).map(({ sha256, path }) => `\n${sha256} ${path}`).join("");
+  const text = JSON.stringify(packagesOf(recipes[name])) + readFileSync(makeImageScript, "utf8") + added + own;
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

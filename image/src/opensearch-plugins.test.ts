@@ -9,7 +9,8 @@ import { ensureImage } from "./make-image.ts";
 import { newestPath } from "./node-image.ts";
 import { readAdditions as readAll } from "./additions.ts";
 
-const readAdditions = (plugins: string) => readAll(() => plugins);
+const readAdditions = (plugins: string) =>
+  readAll((variable) => (variable === "HOLDFAST_OPENSEARCH_PLUGINS" ? plugins : ""));
 
 let directory: string;
 beforeEach(() => {
@@ -30,7 +31,7 @@ test("checked zips are additions to OpenSearch's images, by their hashes; other 
   write("README.md", Buffer.from("for operators"));
   expect(await readAdditions(directory)).toEqual({
     opensearch: {
-      plugins: [
+      artifacts: [
         {
           kind: "plugin",
           name: "words",
@@ -72,7 +73,7 @@ test.each([
   write("good.zip", zipOf([descriptorOf({ name: "good" })]));
   write("words.zip", content);
   const { opensearch } = await readAdditions(directory);
-  expect(opensearch?.plugins).toEqual([]);
+  expect(opensearch?.artifacts).toEqual([]);
   expect(opensearch?.fault).toMatch(/^HOLDFAST_OPENSEARCH_PLUGINS: words\.zip: /);
   expect(opensearch?.fault).toContain(reason);
 });

@@ -1,10 +1,7 @@
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import type { PluginRequest } from "./artifact.ts";
-import { artifactMaxBytes } from "./artifact-archive.ts";
+import { artifactMaxBytes, hashOf } from "./artifact-archive.ts";
 import {
   checkEntries,
   checkTogether,
@@ -14,7 +11,7 @@ import {
   PluginFault,
   parseDescriptor,
 } from "./opensearch-plugin.ts";
-import type { Addition, PluginSource } from "./plugin-source.ts";
+import type { Addition, AdditionSource } from "./addition-source.ts";
 import { opensearchHome, opensearchPluginHost } from "./recipes/opensearch.ts";
 import { openZip, ZipFault } from "./zip-file.ts";
 
@@ -27,13 +24,13 @@ export const opensearchPlugins = {
     "Directory with zips of plugins that this host's OpenSearch images get, an absolute path; the operator trusts them",
   async read(directory): Promise<Addition> {
     try {
-      return { plugins: await pluginsIn(directory) };
+      return { artifacts: await pluginsIn(directory) };
     } catch (error) {
       const reason = error instanceof PluginFault ? error.message : fileReason(error);
-      return { plugins: [], fault: `${opensearchPlugins.variable}: ${reason}` };
+      return { artifacts: [], fault: `${opensearchPlugins.variable}: ${reason}` };
     }
   },
-} as const satisfies PluginSource;
+} as const satisfies AdditionSource;
 
 /** An error of the file system without the paths of the host, which users of the catalog must not see. */
 function fileReason(error: unknown): string {
@@ -82,10 +79,4 @@ async function requireFile(path: string): Promise<{ readonly size: number }> {
   const facts = await lstat(path);
   if (!facts.isFile()) throw new PluginFault("it is no regular file");
   return facts;
-}
-
-async function hashOf(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
-  return hash.digest("hex");
 }

@@ -21,7 +21,7 @@ test("versioned PostgreSQL directories come newest first, then PATH", () => {
     "local/bin/postgres",
     "versions/18/bin/psql",
   );
-  const found = findHostEngines("postgresql", { PATH: `${root}/none:${root}/local/bin` }, `${root}/versions`);
+  const found = findHostEngines("postgresql", "17", { PATH: `${root}/none:${root}/local/bin` }, `${root}/versions`);
   expect(found).toEqual([
     { program: "postgresql", version: "17", path: `${root}/versions/17` },
     { program: "postgresql", version: "9", path: `${root}/versions/9` },
@@ -29,6 +29,15 @@ test("versioned PostgreSQL directories come newest first, then PATH", () => {
   ]);
 });
 
+test("each version of a program is found by its own server", () => {
+  const root = hostWith("one/mongod", "other/postgres");
+  const PATH = `${root}/one:${root}/other`;
+  const pathsOf = (version: string) => findHostEngines("mongodb", version, { PATH }).map(({ path }) => path);
+  expect(pathsOf("8.0")).toEqual([root]);
+  expect(findHostEngines("mongodb", "8.0", { PATH: `${root}/other` })).toEqual([]);
+  expect(findHostEngines("mongodb", "ferretdb-2", { PATH: `${root}/one` })).toEqual([]);
+});
+
 test("a host without the program has none", () => {
-  expect(findHostEngines("valkey", { PATH: hostWith("etcd") })).toEqual([]);
+  expect(findHostEngines("valkey", "8.1", { PATH: hostWith("etcd") })).toEqual([]);
 });

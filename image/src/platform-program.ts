@@ -28,7 +28,7 @@ export function findPlatformProgram(
       launch: (options) => inImage(found.image.root, options),
     };
   }
-  const host = findHostEngines(program, environment)[0];
+  const host = findHostEngines(program, version, environment)[0];
   if (host === undefined) return undefined;
   return { source: "host", executable: (name) => join(host.path, "bin", name), launch: onHost };
 }
@@ -43,16 +43,17 @@ export interface HostEngine {
 }
 
 /**
- * Engines that the host has installed: Debian's versioned PostgreSQL directories first, the newest before older ones,
- * then PATH.
+ * Engines that the host has installed, with the server program of the `wanted` version: Debian's versioned PostgreSQL
+ * directories first, the newest before older ones, then PATH.
  */
 export function findHostEngines(
   program: Program,
+  wanted: string,
   environment: Readonly<Record<string, string | undefined>>,
   versionedRoot = "/usr/lib/postgresql",
 ): HostEngine[] {
   const found: HostEngine[] = [];
-  const executable = executableOf(program);
+  const executable = executableOf(program, wanted);
   if (program === "postgresql") {
     const versions = list(versionedRoot).filter((name) => /^\d+$/.test(name));
     for (const version of versions.sort((a, b) => Number(b) - Number(a))) {

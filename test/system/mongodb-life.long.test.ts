@@ -121,7 +121,7 @@ describe.skipIf(skip !== undefined)("a service of MongoDB's API through changes 
     };
     const ofVersion = await platform.rest.post<ProblemJson>("/managed-services", body);
     expect(ofVersion.status).toBe(400);
-    expect(ofVersion.text).toContain("this release has no mongod");
+    expect(ofVersion.text).toContain("of which this release only builds an image");
   });
 
   it("is deleted with its machine", async () => {

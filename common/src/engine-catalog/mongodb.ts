@@ -37,7 +37,8 @@ export const mongodb: EngineRow = {
   missingVersions: [
     {
       version: "8.0",
-      reason: "this release has no mongod, MongoDB's own server: use ferretdb-2",
+      reason:
+        "it needs packages of the operator (HOLDFAST_MONGOD_PACKAGES), of which this release only builds an image: use ferretdb-2",
     },
   ],
   topology: "primary_replicas",

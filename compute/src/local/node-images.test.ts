@@ -29,7 +29,7 @@ async function makePlain(): Promise<void> {
 
 test("a plugin that cannot be used refuses new machines with its reason, while those with an image have it", async () => {
   await makePlain();
-  const images = imagesWith({ opensearch: { plugins: [], fault: "words.zip: it is no zip file" } });
+  const images = imagesWith({ opensearch: { artifacts: [], fault: "words.zip: it is no zip file" } });
   const reason = "the image of opensearch cannot be built: words.zip: it is no zip file";
   expect(images.facts().find(({ engine }) => engine === "opensearch")).toEqual({ ...search, available: false, reason });
   expect(() => images.require(search)).toThrow("words.zip: it is no zip file");
@@ -40,7 +40,7 @@ test("new machines get an image with the plugins, and the facts have their names
   await makePlain();
   expect(imagesWith({}).find("opensearch", "2.19")?.id).toBe(plain);
   const request = { kind: "plugin", name: "words", version: "1", sha256: "00", file: "/words.zip" } as const;
-  const additions: Additions = { opensearch: { plugins: [{ ...request, path: "/usr/local/words" }] } };
+  const additions: Additions = { opensearch: { artifacts: [{ ...request, path: "/usr/local/words" }] } };
   const images = imagesWith(additions);
   expect(images.find("opensearch", "2.19")).toBeUndefined();
   const withPlugins = "opensearch-0000000000000002";

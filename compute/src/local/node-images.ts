@@ -14,7 +14,7 @@ import { findHostEngines } from "@holdfast/image/platform-program.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
 import { ensureImage, remakeImage } from "@holdfast/image/make-image.ts";
-import { noAdditions, type Additions } from "@holdfast/image/additions.ts";
+import { type Additions, faultOf, noAdditions } from "@holdfast/image/additions.ts";
 import { textLibrariesOf } from "@holdfast/image/text-libraries.ts";
 import {
   findImage,
@@ -34,7 +34,7 @@ export interface NodeImagesDeps {
   /** Holder of the image uses (image-uses.ts): the directory with the machines. */
   readonly holder: string;
   readonly abilities: HostAbilities;
-  /** Plugins that the operator adds to images. */
+  /** Contents that the operator adds to images. */
   readonly additions?: Additions;
   /** Environment of engines that the host has installed: PATH. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -139,7 +139,7 @@ export function createNodeImages({
 
   function hostHas(engine: string, version: string): boolean {
     if (!isProgram(engine)) return false;
-    const found = findHostEngines(engine, environment);
+    const found = findHostEngines(engine, version, environment);
     return found.some((host) => host.version === version || host.version === undefined);
   }
 
@@ -151,7 +151,7 @@ export function createNodeImages({
       return `${engine} ${version} is not installed on the host, and ${abilities.reason ?? "namespaces are not used"}`;
     }
     if (recipe === undefined) return `no node image has ${engine} ${version}`;
-    const fault = additions[recipe]?.fault;
+    const fault = faultOf(recipe, additions);
     if (fault !== undefined) return `the image of ${recipe} cannot be built: ${fault}`;
     if (findImage(imagesDir, recipe, additions) !== undefined || canMake(environment)) return undefined;
     return `the node image of ${recipe} is not built; as root: apt-get install mmdebstrap`;
@@ -203,7 +203,8 @@ export function createNodeImages({
           if (reason !== undefined) return { engine, version, available: false, reason };
           const recipe = abilities.isolation === "none" ? undefined : recipeOf(engine, version);
           const image = recipe && findImage(imagesDir, recipe, additions);
-          const plugins = (recipe && additions[recipe]?.plugins.map(({ name }) => name)) ?? [];
+          const added = (recipe && additions[recipe]?.artifacts) ?? [];
+          const plugins = added.filter(({ kind }) => kind === "plugin").map(({ name }) => name);
           const engineVersion = image && fullVersionIn(image.id, engine, version);
           return {
             engine,
