@@ -257,6 +257,21 @@ describe("the layout multi-db", () => {
     await session.close();
   });
 
+  test("types belong to their database", async () => {
+    const session = await open("Sales");
+    const declared = "DECLARE @codes dbo.Codes; INSERT INTO @codes VALUES (7); SELECT * FROM @codes";
+    await done("CREATE TYPE Codes AS TABLE (Code int); CREATE TYPE Label FROM nvarchar(10)", session);
+    expect(await rows(declared, session)).toEqual([{ Code: 7 }]);
+    expect(await errors("USE stock_1; DECLARE @label dbo.Label", session)).toEqual([2715]);
+    await done("CREATE TYPE Codes AS TABLE (Number bigint)", session);
+    expect(await rows(declared, session)).toEqual([{ Number: "7" }]);
+    const own = "SELECT name FROM sys.types WHERE is_user_defined = 1 ORDER BY name";
+    expect(await rows(own, session)).toEqual([{ name: "Codes" }]);
+    expect(await rows(`USE Sales; ${own}`, session)).toEqual([{ name: "Codes" }, { name: "Label" }]);
+    await done("DROP TYPE Codes; DROP TYPE Label; USE stock_1; DROP TYPE Codes", session);
+    await session.close();
+  });
+
   test("a failed, repeated or premature statement about databases has its number", async () => {
     expect(await errors("CREATE DATABASE SALES")).toEqual([1801]);
     expect(await errors("CREATE DATABASE tempdb")).toEqual([1801]);
