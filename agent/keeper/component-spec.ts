@@ -50,6 +50,7 @@ export function requireSpec(spec: ComponentSpec, logDirectory: string): void {
   require(isCount(log.keep, maxSegments), "log.keep", "is out of range");
   require(isCount(log.maxBytes, maxSegmentBytes), "log.maxBytes", "is out of range");
   require(log.stamped === undefined || typeof log.stamped === "boolean", "log.stamped", "is not a boolean");
+  require(log.marksErrors === undefined || typeof log.marksErrors === "boolean", "log.marksErrors", "is not a boolean");
   require(role === undefined || role === "container" || role === "front", "role", "is not a role");
   requireSignal(stop?.signal);
   require(Number.isFinite(stop.graceMs), "stop.graceMs", "is not a time");

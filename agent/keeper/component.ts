@@ -92,7 +92,8 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     child.stdin.on("error", () => child.stdin.destroy());
     child.stdin.end(desired.input ?? "");
     for (const stream of [child.stdout, child.stderr]) {
-      const append = (bytes: Buffer) => log.append(desired.log.stamped === true ? stamped(bytes, now()) : bytes);
+      const mark = stream === child.stderr && desired.log.marksErrors === true ? "!" : " ";
+      const append = (bytes: Buffer) => log.append(desired.log.stamped === true ? stamped(bytes, now(), mark) : bytes);
       const lines = createLineSplitter(maxLineBytes, append);
       stream.on("data", (bytes: Buffer) => lines.push(bytes));
       stream.on("close", () => lines.end());
@@ -181,9 +182,9 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
   };
 }
 
-/** Begins each of these complete lines with the time. */
-function stamped(lines: Buffer, atMs: number): Buffer {
-  const time = `${new Date(atMs).toISOString()} `;
+/** Begins each of these complete lines with the time and the mark. */
+function stamped(lines: Buffer, atMs: number, mark: string): Buffer {
+  const time = `${new Date(atMs).toISOString()}${mark}`;
   // Any byte is one character of latin1, so the lines keep their encoding.
   const text = lines.toString("latin1");
   return Buffer.from(time + text.slice(0, -1).replaceAll("\n", `\n${time}`) + "\n", "latin1");

@@ -73,6 +73,11 @@ export interface ComponentSpec {
     readonly keep: number;
     /** True to begin each line with its time, in ISO 8601. From protocol 7 on. */
     readonly stamped?: boolean;
+    /**
+     * True to have `!` in place of the space after the time of each line of standard error, in a stamped log. Earlier
+     * keepers ignore it.
+     */
+    readonly marksErrors?: boolean;
   };
   /**
    * "container": root of a new user namespace with the ids of the machine's containers, for programs of users and the

@@ -104,6 +104,15 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     expect(lines.map((line) => line.slice(time.length + 1))).toEqual(["a", "", "ümlaut", "end"]);
   });
 
+  test("marks lines of standard error in a stamped log, if the component asks for it", async () => {
+    const spec = specOf("engine", ["sh", "-c", "echo out; sleep 0.1; echo error >&2; sleep 0.1; echo out"]);
+    const log = { ...spec.log, stamped: true, marksErrors: true };
+    await agent.send({ op: "start", component: { ...spec, log } });
+    await agent.event((component) => component.state === "empty");
+    const lines = (await readFile(`${spec.log.path}.1`, "utf8")).trimEnd().split("\n");
+    expect(lines.map((line) => line.slice(line.indexOf("Z") + 1)).toSorted()).toEqual([" out", " out", "!error"]);
+  });
+
   test("refuses names of object prototypes, and continues", async () => {
     for (const word of inheritedNames) {
       const tried = [

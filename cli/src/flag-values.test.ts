@@ -50,6 +50,18 @@ test.each([
   [timeOrDelay, "30m", "2030-01-31T12:30:00.000Z"],
   [timeOrDelay, "1d", "2030-02-01T12:00:00.000Z"],
   [timeOrDelay, "2031-01-01T00:00:00Z", "2031-01-01T00:00:00Z"],
+  [timeOrAge, "2029-12-31T23:00:00.5+01:00", "2029-12-31T23:00:00.5+01:00"],
+  [timeOrAge, "2029-12-31", "2029-12-31T00:00:00Z"],
 ])("a distance from now is a time: %s %s is %s", (parse, text, time) => {
   expect(parse(text)).toBe(time);
 });
+
+test.each(["", "yesterday", "12:00", "2029-12-31 10:00", "2029-13-01", "2029-12-31T25:00:00Z", "1w", "-1h"])(
+  "%j is no time, and the refusal has the forms of times",
+  (text) => {
+    expect(() => timeOrAge(text)).toThrow(
+      "it is not a time such as 2026-11-29T08:00:00Z, a date such as 2026-11-29 (in UTC), or an age such as 30m",
+    );
+    expect(() => timeOrDelay(text)).toThrow("or a distance from now such as 30m");
+  },
+);

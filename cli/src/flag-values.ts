@@ -33,14 +33,31 @@ export const days = duration("d", "days");
 
 const durationPattern = /^\d{1,9}[smhd]$/;
 
-/** Parses a time in RFC 3339, or an age such as 30m, to a time in RFC 3339. */
+/** RFC 3339, with any number of fractional digits; the API checks the ranges. */
+const timePattern = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+const datePattern = /^\d{4}-\d\d-\d\d$/;
+
+/** Parses a time in RFC 3339, a date (the start of the day in UTC), or an age such as 30m, to a time in RFC 3339. */
 export function timeOrAge(text: string): string {
-  return durationPattern.test(text) ? new Date(Date.now() - seconds(text) * 1_000).toISOString() : text;
+  return durationPattern.test(text) ? fromNow(-seconds(text)) : timeOf(text, "an age");
 }
 
-/** Parses a time in RFC 3339, or a distance from now such as 30d, to a time in RFC 3339. */
+/** Parses a time in RFC 3339, a date, or a distance from now such as 30d, to a time in RFC 3339. */
 export function timeOrDelay(text: string): string {
-  return durationPattern.test(text) ? new Date(Date.now() + seconds(text) * 1_000).toISOString() : text;
+  return durationPattern.test(text) ? fromNow(seconds(text)) : timeOf(text, "a distance from now");
+}
+
+function fromNow(distanceS: number): string {
+  return new Date(Date.now() + distanceS * 1_000).toISOString();
+}
+
+function timeOf(text: string, distance: string): string {
+  const time = datePattern.test(text) ? `${text}T00:00:00Z` : text;
+  if (!timePattern.test(time) || Number.isNaN(Date.parse(time)))
+    throw new InvalidArgumentError(
+      `it is not a time such as 2026-11-29T08:00:00Z, a date such as 2026-11-29 (in UTC), or ${distance} such as 30m, 24h or 7d`,
+    );
+  return time;
 }
 
 /** Parses a factor such as 1.5. */

@@ -32,6 +32,11 @@ export function registryUrlOf({ ports, advertise = loopback }: Installation): st
   return `https://${endpointText(advertise, ports.registry)}`;
 }
 
+/** URLs of hosted apps, as a pattern. */
+export function appsUrlOf({ domain, ports }: Installation): string {
+  return `https://NAME-ID.apps.${domain}${ports.ingress === 443 ? "" : `:${ports.ingress}`}`;
+}
+
 /** Address of the DNS server for clients. */
 export function dnsServerOf({ installation, machineHost, advertised }: PlatformParts): string {
   return endpointText(advertised?.advertise ?? machineHost.address, installation.ports.dns);

@@ -6,7 +6,7 @@ import { isHandover } from "./handover.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { installKeyFiles, requireSameStore } from "./object-store.ts";
 import type { Options } from "./options.ts";
-import { baseUrlOf } from "./platform-children.ts";
+import { appsUrlOf, baseUrlOf, registryUrlOf } from "./platform-children.ts";
 import { withProgress } from "./progress.ts";
 import { recordServing } from "./serving-record.ts";
 import { type UpDeps, withPlatform } from "./with-platform.ts";
@@ -30,7 +30,12 @@ export async function up(options: Options, deps: UpDeps, signal: AbortSignal): P
       const { network } = machineHost;
       const fromElsewhere =
         network === undefined || advertised === undefined ? [] : serviceRoute(network, advertised.listen);
-      print(welcome(baseUrlOf(installation), layout, holdfast, [await notice, ...fromElsewhere]));
+      const urls = {
+        api: baseUrlOf(installation),
+        apps: appsUrlOf(installation),
+        registry: registryUrlOf(installation),
+      };
+      print(welcome(urls, layout, holdfast, [await notice, ...fromElsewhere]));
       endServing = recordServing(layout.run, checkout);
       await aborted(signal);
     } finally {
@@ -58,7 +63,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
 
 /** Final output of `npm start`: addresses, commands to paste, and notices, such as the route for other machines. */
 export function welcome(
-  baseUrl: string,
+  urls: { readonly api: string; readonly apps: string; readonly registry: string },
   layout: Layout,
   holdfast: string,
   notices: readonly (string | undefined)[],
@@ -66,7 +71,8 @@ export function welcome(
   const lines = notices.filter((line) => line !== undefined);
   return [
     "",
-    `Holdfast runs at ${baseUrl} (REST and gRPC). Ctrl-C stops it and retains all data.`,
+    `Holdfast runs at ${urls.api} (REST and gRPC). Ctrl-C stops it and retains all data.`,
+    `Hosted apps: ${urls.apps}, from images in the registry ${new URL(urls.registry).host}`,
     `Credentials: ${layout.admin}`,
     "",
     "A first database, from another terminal in this directory:",

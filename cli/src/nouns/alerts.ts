@@ -114,7 +114,7 @@ export function addAlerts(alerts: CliCommand): void {
   alerts
     .command("events <service>")
     .description("show events of fired and resolved alerts, oldest first")
-    .option("--since <time>", "only events since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
+    .option("--since <time>", "only events since this time: RFC 3339, a date, or an age such as 30m or 7d", timeOrAge)
     .example("alerts events orders")
     .does(async ({ client, output, monitoredId }, name: string, { since }: { since?: string }) =>
       output.list(await take(client.alerts.events(await monitoredId(name), omitUndefined({ since }))), eventColumns),

@@ -17,7 +17,7 @@ export interface EventFlags {
 export function withEventFlags(command: CliCommand): CliCommand {
   return command
     .option("--type <event>", "only events of this type, such as service.running")
-    .option("--since <time>", "all events since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
+    .option("--since <time>", "all events since this time: RFC 3339, a date, or an age such as 30m or 7d", timeOrAge)
     .option("-n, --limit <count>", "number of newest events; 100 by default, all with --since", integer)
     .option("--follow", "show new events as they come, until Ctrl-C");
 }

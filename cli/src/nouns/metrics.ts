@@ -22,6 +22,7 @@ const stepsS = { "1m": 60, "5m": 300, "1h": 3_600 } as const;
 const pollIntervalMs = 5_000;
 const height = 4;
 const maxColumns = 120;
+const noSamples = "There are no samples in this time. A new machine has its first ones within a minute.";
 
 /** Adds the argument and the flags of charts. */
 export function withMetricFlags(command: CliCommand): CliCommand {
@@ -83,10 +84,12 @@ function show({ output }: Context, metrics: Metrics, periodS: number): void {
   const area = { fromS: toS - periodS, toS, width, height };
   for (const series of metrics.series) {
     output.info(headOf(series, hasNodes));
+    if (series.points.length === 0) continue;
     for (const line of drawChart(series.points, topOf(series), area)) output.info(`  ${line.trimEnd()}`);
     output.info(`  ${timeAxis(area)}`);
   }
   for (const { metric, reason } of metrics.absent) output.info(`${metric}: ${reason}`);
+  if (metrics.series.length + metrics.absent.length === 0) output.info(noSamples);
 }
 
 /** Shows the points of all series, a row each. */
@@ -104,6 +107,7 @@ function showTable({ output }: Context, metrics: Metrics): void {
   );
   output.list(rows, ["time", "metric", "average", "minimum", "maximum", "node"]);
   for (const { metric, reason } of metrics.absent) output.info(`${metric}: ${reason}`);
+  if (rows.length + metrics.absent.length === 0) output.info(noSamples);
 }
 
 function headOf({ metric, unit, points, node_id: node, role }: MetricSeries, hasNodes: boolean): string {

@@ -36,7 +36,7 @@ interface LogOwner {
 /** Flags and action of the command `logs` of a noun. */
 export function withLogs(command: CliCommand, find: (context: Context, name: string) => Promise<LogOwner>): CliCommand {
   return command
-    .option("--since <time>", "only lines since this time: RFC 3339, or an age such as 30m or 7d", timeOrAge)
+    .option("--since <time>", "only lines since this time: RFC 3339, a date, or an age such as 30m or 7d", timeOrAge)
     .option("--grep <text>", "only lines that contain this text, in upper or lower case")
     .addOption(new Option("--level <level>", "minimum level").choices(["debug", "info", "warning", "error"]))
     .option("-n, --limit <lines>", "number of newest lines, at most 200; 100 by default, all with --since", integer)

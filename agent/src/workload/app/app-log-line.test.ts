@@ -14,6 +14,16 @@ test.each([
   expect(parseReleaseLine(`${stamp} ${printed}`)).toEqual({ time: new Date(stamp), level: "info", message });
 });
 
+test.each([
+  ["warning", "Traceback (most recent call last):"],
+  ["warning", '{"msg":"no level"}'],
+  ["error", "TypeError: x is not a function"],
+  ["info", "INFO:root:started"],
+  ["debug", "level=debug msg=x"],
+])("a line of standard error without a level is a warning: %s for %j", (level, printed) => {
+  expect(parseReleaseLine(`${stamp}!${printed}`)).toEqual({ time: new Date(stamp), level, message: printed });
+});
+
 test("a line without the keeper's time continues the one before", () => {
   expect(parseReleaseLine("12 bytes of log dropped: the disk was too slow or full")).toBeUndefined();
 });

@@ -27,34 +27,40 @@ const firstWord = /^(?:\[([A-Za-z]+)\]|<([A-Za-z]+)>|([A-Z]+)(?=[\s:|-])|([A-Za-
 /** Name of an error that a runtime prints, such as `TypeError: x is not a function`. */
 const errorName = /^(?:Uncaught )?[A-Z]\w*(?:Error|Exception): /;
 
-/** Parses a line of a release's log: the keeper's time, then what the program printed. Undefined without a time. */
+/**
+ * Parses a line of a release's log: the keeper's time, its mark of standard error, then what the program printed.
+ * Undefined without a time.
+ */
 export function parseReleaseLine(line: string): ParsedLogLine | undefined {
-  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (.*)$/s.exec(line);
+  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)([ !])(.*)$/s.exec(line);
   if (match === null) return undefined;
-  const [, stamp = "", printed = ""] = match;
+  const [, stamp = "", mark, printed = ""] = match;
   const message = withoutColors(printed).replace(/\r+$/, "");
-  return { time: new Date(stamp), level: levelOf(message), message };
+  return { time: new Date(stamp), level: levelOf(message, mark === "!" ? "warning" : "info"), message };
 }
 
 /**
  * Level that a program gave its line: the field `level` or `severity` of JSON, `level=` of logfmt, or the first word.
- * All other lines are "info".
+ * All other lines have the level of their stream: "warning" for standard error, "info" for standard output.
  */
-export function levelOf(message: string): LogLevel {
+export function levelOf(message: string, ofStream: LogLevel = "info"): LogLevel {
   if (message.startsWith("{")) {
     const [, name, number] = /"(?:level|severity)"\s*:\s*(?:"(\w+)"|(\d+))/i.exec(message) ?? [];
-    return number === undefined ? levelNamed(name) : levelNumbered(Number(number));
+    return number === undefined ? levelNamed(name, ofStream) : levelNumbered(Number(number));
   }
   const [, field] = /(?:^|\s)(?:level|severity)="?(\w+)/i.exec(message) ?? [];
-  if (field !== undefined) return levelNamed(field);
+  if (field !== undefined) return levelNamed(field, ofStream);
   const text = message.replace(time, "");
   if (errorName.test(text)) return "error";
   const [, ...words] = firstWord.exec(text) ?? [];
-  return levelNamed(words.find((word) => word !== undefined));
+  return levelNamed(
+    words.find((word) => word !== undefined),
+    ofStream,
+  );
 }
 
-function levelNamed(name = ""): LogLevel {
-  return levels.get(name.toLowerCase()) ?? "info";
+function levelNamed(name = "", otherwise: LogLevel): LogLevel {
+  return levels.get(name.toLowerCase()) ?? otherwise;
 }
 
 /** Levels of bunyan and pino. */

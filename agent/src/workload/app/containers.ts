@@ -136,7 +136,7 @@ export function createContainers({ keeper, run, logs, controlGroup, dataDir }: C
           },
           cwd: "/",
           input: JSON.stringify(config),
-          log: { path: logs.path(release.id), ...releaseLogSize, stamped: true },
+          log: { path: logs.path(release.id), ...releaseLogSize, stamped: true, marksErrors: true },
           role: "container",
           stop,
           deadlineMs: null,

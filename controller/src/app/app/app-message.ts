@@ -36,7 +36,7 @@ export interface AppMessageContext {
 /** The message of a domain's certificate; undefined without one. */
 export type CertificateOfDomain = (appId: string, domain: DomainSpec) => AppDomainCertificate | undefined;
 
-/** The message of an app; the status of an attachment is that its service runs. */
+/** The message of an app. An attachment is healthy if its service runs, and what serves has its variables. */
 export function appMessage(app: AppObject, context: AppMessageContext): App {
   const { isRunning, deployment, operation, urlOf, certificateOf } = context;
   const { metadata, spec } = app;
@@ -51,7 +51,9 @@ export function appMessage(app: AppObject, context: AppMessageContext): App {
     status: hosted === undefined ? AppStatus.RUNNING : appStatuses[hosted.status.hosting.state],
     hosting: hosted === undefined ? AppHosting.EXTERNAL : AppHosting.PLATFORM,
     ...(spec.homeUrl !== null && { homeUrl: spec.homeUrl }),
-    attachments: spec.attachments.map((attachment) => attachmentMessage(metadata.id, attachment, isRunning)),
+    attachments: spec.attachments.map((attachment) =>
+      attachmentMessage(metadata.id, attachment, (id) => isRunning(id) && !isMissing(attachment, serving, failed)),
+    ),
     domains: spec.domains.map((domain) => domainMessage(metadata.id, domain, certificateOf(metadata.id, domain))),
     ...(hosted &&
       desired && { hosted: { ...hostedMessage(hosted, { desired, serving, failed }), url: urlOf(hosted) } }),
@@ -60,6 +62,15 @@ export function appMessage(app: AppObject, context: AppMessageContext): App {
     createdAt: timestampFromMs(metadata.createdAt),
     updatedAt: timestampFromMs(metadata.updatedAt),
   });
+}
+
+/** True if the deployment of an attachment has failed, so that what serves lacks its variables. */
+function isMissing(
+  { deploymentNumber = 0 }: AttachmentSpec,
+  serving: DeploymentObject | undefined,
+  failed: DeploymentObject | undefined,
+): boolean {
+  return failed !== undefined && (serving?.spec.number ?? 0) < deploymentNumber;
 }
 
 /** The message of an attachment; `variables` only in the response of its creation. */

@@ -47,6 +47,8 @@ export interface AttachmentSpec {
   readonly login?: { readonly engine: string; readonly username: string };
   /** Prefix of a hosted app's variables; absent: by the name of the service. */
   readonly prefix?: string;
+  /** Number of the first deployment of a hosted app with the attachment; absent for an attachment of a bundle. */
+  readonly deploymentNumber?: number;
 }
 
 /** A domain that the organization has registered for the app. */

@@ -274,7 +274,9 @@ export function attachmentHandlers(
             : files === undefined
               ? await databaseAttachment(unit, request, call, app.object)
               : await filesAttachment(unit, request, call, app.object, files);
-        const attachments = [...app.object.spec.attachments, attachment];
+        const { hosting } = app.object.spec;
+        const added = { ...attachment, ...(hosting && { deploymentNumber: hosting.deploymentNumber + 1 }) };
+        const attachments = [...app.object.spec.attachments, added];
         const operation = await replace(unit, app, attachments, call.signal);
         return { id: appId, response: attachmentMessage(appId, attachment, isRunning, variables, operation) };
       }),
