@@ -607,6 +607,11 @@ export interface NewService {
    * listener. Omitted: false.
    */
   readonly private_listener?: boolean | undefined;
+  /**
+   * Layout of the databases of T-SQL clients, only for tsql. "single-db", the default: one database. "multi-db": CREATE
+   * DATABASE makes others, and three-part names combine them. It is fixed; restores and forks inherit it.
+   */
+  readonly layout_mode?: string | undefined;
   /** Omitted: no automatic growth. */
   readonly storage_autoscale?: StorageAutoscaleChoice | undefined;
   /** Number of nodes: the primary and its replicas. Omitted: 1, the only value for engines without replication. */

@@ -614,6 +614,8 @@ export interface Catalog {
        */
       readonly modes: readonly string[];
     } | null;
+    /** Layouts of the databases of a new service, the default first; empty for an engine without layouts. */
+    readonly layout_modes: readonly string[];
     /** Features that need plugins of the engine, which the operator adds. */
     readonly features: readonly {
       readonly name: string;
@@ -1444,6 +1446,8 @@ export interface ManagedService {
   };
   /** True if clients may connect without TLS in the private network; null for an engine without such a listener. */
   readonly private_listener: boolean | null;
+  /** Layout of the databases of T-SQL clients, "single-db" or "multi-db"; null for other engines. */
+  readonly layout_mode: string | null;
   /**
    * The project, stack or pipeline that it belongs to. Only through it can the service be deleted, stopped, resized or
    * renamed.

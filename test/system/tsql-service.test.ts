@@ -140,7 +140,10 @@ describe.skipIf(skip !== undefined)("a managed T-SQL service", () => {
   });
 
   it("refuses what a service of one database lacks", async () => {
+    expect(erp.service).toMatchObject({ layout_mode: "single-db" });
     expectStatus(await platform.rest.get(path("/databases")), 422);
+    expectStatus(await platform.rest.post(path("/databases"), { name: "other" }), 422);
+    expect((await batch("CREATE DATABASE other")).errors).toEqual([262]);
     const pooler = { pooler: { enabled: true } };
     expect(expectStatus(await platform.rest.patch<ProblemJson>(path(), pooler), 400).text).toContain("no pooler");
   });

@@ -37,6 +37,7 @@ interface CreateFlags extends WaitFlags {
   readonly pooler?: PoolerFlag;
   readonly privateListener?: boolean;
   readonly autoscaleGb?: number;
+  readonly layoutMode?: "single-db" | "multi-db";
 }
 
 interface ListFlags {
@@ -93,6 +94,7 @@ function isPresent(value: string | number | readonly string[] | null): boolean {
   return value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
+const layoutModes = ["single-db", "multi-db"];
 const replicationModes = ["async", "sync", "sync_strict"];
 
 export function addServices(services: CliCommand): void {
@@ -178,10 +180,12 @@ function addCreate(services: CliCommand): void {
   create.option("--autoscale-gb <gb>", "grow the storage automatically up to this size", integer);
   create.addOption(new Option("--pooler <mode>", "connection pooler: on, or its mode").choices(poolerModes));
   create.option("--private-listener", "admit clients of the private network without TLS, if the engine can");
+  create.addOption(new Option("--layout-mode <mode>", "databases of a T-SQL service; fixed").choices(layoutModes));
   withWait(create)
     .example("services create orders --type postgresql --plan tier-2 --storage-gb 10 --wait")
     .example("services create orders --type postgresql --nodes 2 --wait")
     .example("services create cache --type valkey --allow 10.1.0.0/16 --tag team=shop")
+    .example("services create erp --type tsql --layout-mode multi-db --wait")
     .does(async (context, name: string, flags: CreateFlags) => {
       const created = await context.client.services.create({
         name,
@@ -203,6 +207,7 @@ function addCreate(services: CliCommand): void {
           pooler: poolerOf(flags.pooler),
           private_listener: flags.privateListener,
           storage_autoscale: autoscaleOf(flags.autoscaleGb),
+          layout_mode: flags.layoutMode,
         }),
       });
       const current = flags.wait === true ? await waitForService(context, created, "Running", flags.timeout) : created;

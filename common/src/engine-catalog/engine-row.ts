@@ -44,6 +44,8 @@ export interface EngineRow {
   readonly extensions: readonly string[];
   /** True if the engine has databases that can be listed and created. */
   readonly hasDatabases: boolean;
+  /** Layouts of a service's databases, the default first. With one of multi-db, `hasDatabases` does not apply. */
+  readonly layoutModes?: readonly string[];
   /** True if a database belongs to a user, who has all privileges in it. */
   readonly hasDatabaseOwners?: true;
   /** True if it has topics and consumer groups. */

@@ -17,6 +17,7 @@ export const tsql: EngineRow = {
   sizing: postgresqlSizing,
   extensions: postgresqlExtensions,
   hasDatabases: false,
+  layoutModes: ["single-db", "multi-db"],
   hasQueues: false,
   hasQueryStatistics: false,
   hasAssessment: true,

@@ -61,6 +61,7 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
               onInput={(value) => {
                 set("engine", value);
                 set("version", "");
+                set("layout", "");
               }}
               choices={catalog.engines.map(({ database_type: type, title, versions }) => ({
                 value: type,
@@ -81,6 +82,17 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
                   .map(({ version }) => [version, version] as const),
               ]}
             />
+            {engine !== undefined && engine.layout_modes.length > 0 && (
+              <SelectField
+                label="Layout of databases"
+                help="It cannot be changed later"
+                {...form.field("layout", "layout_mode")}
+                options={[
+                  ["", `${engine.layout_modes[0] ?? ""} (default)`],
+                  ...engine.layout_modes.slice(1).map((layout) => [layout, layout] as const),
+                ]}
+              />
+            )}
           </div>
         </Card>
         <Card title="Size">

@@ -5,6 +5,7 @@ const input = {
   name: "orders",
   engine: "postgresql",
   version: "",
+  layout: "",
   plan: "small",
   storageGb: "20",
   tier: "standard",
@@ -26,6 +27,7 @@ test("a form becomes a request", () => {
     allowed_cidrs: ["10.0.0.0/8", "192.0.2.0/24"],
     deletion_protection: true,
   });
+  expect(newServiceOf({ ...input, layout: "multi-db" })).toMatchObject({ layout_mode: "multi-db" });
   expect(listOf(" , ")).toEqual([]);
 });
 

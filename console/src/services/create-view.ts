@@ -7,6 +7,8 @@ export interface NewServiceInput {
   readonly engine: string;
   /** Empty for the default of the engine. */
   readonly version: string;
+  /** Empty for the default of the engine, and for an engine without layouts. */
+  readonly layout: string;
   readonly plan: string;
   readonly storageGb: string;
   readonly tier: string;
@@ -23,6 +25,7 @@ export function defaultsOf({ engines, plans, storage_tiers, zones, limits, defau
     name: "",
     engine: engine?.database_type ?? "",
     version: "",
+    layout: "",
     plan: plans[0]?.plan_name ?? "",
     storageGb: String(Math.max(10, limits.storage_size_gb_min)),
     tier: storage_tiers[0]?.storage_tier ?? "",
@@ -39,6 +42,7 @@ export function newServiceOf(input: NewServiceInput): NewService {
     name: input.name,
     database_type: input.engine,
     ...(input.version !== "" && { version: input.version }),
+    ...(input.layout !== "" && { layout_mode: input.layout }),
     plan_name: input.plan,
     storage_size_gb: Number(input.storageGb),
     storage_tier: input.tier,
@@ -55,10 +59,11 @@ export function listOf(text: string): string[] {
 }
 
 /** The command that creates the same service. */
-export function commandOf({ name, engine, version, plan, storageGb, nodes, cidrs }: NewServiceInput): string {
+export function commandOf({ name, engine, version, layout, plan, storageGb, nodes, cidrs }: NewServiceInput): string {
   const flags = [
     ["--type", engine],
     ...(version === "" ? [] : [["--engine-version", version]]),
+    ...(layout === "" ? [] : [["--layout-mode", layout]]),
     ["--plan", plan],
     ["--storage-gb", storageGb],
     ...(nodes === "1" ? [] : [["--nodes", nodes]]),

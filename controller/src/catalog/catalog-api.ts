@@ -53,6 +53,7 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
           ...(reason === undefined ? {} : { reason }),
         })),
         ...(engine.backups && { backups: { ...engine.backups } }),
+        layoutModes: [...engine.layoutModes],
         ...(engine.pooler && { pooler: { port: engine.pooler.port, modes: [...engine.pooler.modes] } }),
       })),
     plans: catalog.plans.map(({ planName, vcpu, memoryGb, kind, monthlyCents }) => ({

@@ -27,6 +27,8 @@ export interface EngineOffer {
   readonly features: readonly OfferedFeature[];
   /** Absent for an engine without backups. */
   readonly backups?: EngineBackups;
+  /** Layouts of a service's databases, the default first; empty for an engine without. */
+  readonly layoutModes: readonly string[];
   /** Absent for an engine without a pooler. */
   readonly pooler?: EnginePooler;
   /** Checks a value: returns it in canonical format, or the reason of its refusal. */
@@ -98,6 +100,7 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
     extensions: facts.extensions,
     features: featuresOf(facts, images),
     ...(facts.backups && { backups: facts.backups }),
+    layoutModes: facts.layoutModes ?? [],
     ...(facts.pooler && { pooler: facts.pooler }),
     checkParameter: (version, name, text) => checkParameter(engine, version, name, text),
     parameters: (version) => [...parametersOf(engine, version).values()].map(offered),

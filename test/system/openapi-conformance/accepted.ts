@@ -416,8 +416,8 @@ export const accepted: readonly Accepted[] = [
   },
   refused(
     400,
-    /^invalid_request: (private_listener|pooler):? \w+ has no (private listener|pooler)/,
-    "some engines have no private listener, and some no pooler",
+    /^invalid_request: (private_listener|pooler|layout_mode):? \w+ has no (private listener|pooler|layouts)/,
+    "some engines have no private listener, no pooler or no layouts",
     "POST /managed-services",
     "PATCH /managed-services/{id}",
   ),

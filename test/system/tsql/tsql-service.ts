@@ -8,6 +8,8 @@ interface TdsLogin {
   readonly password?: string;
   /** Host name of the service, or of one of its nodes. */
   readonly host?: string;
+  /** `defaultdb` by default. */
+  readonly database?: string;
 }
 
 /** Signs in to a service over TDS. The caller closes the client. */
@@ -15,7 +17,8 @@ export async function openTds(platform: Platform, service: RunningService, login
   const { port, ca_certificate: certificate } = service.connection;
   const { user = service.connection.user, password = service.password, host = service.connection.host } = login;
   const at = { host, address: await addressOf(platform, host) };
-  return connectTds({ server: { port }, certificate, user, password, at });
+  const options = login.database === undefined ? {} : { database: login.database };
+  return connectTds({ server: { port }, certificate, user, password, at }, { options });
 }
 
 /** Results of a batch in a new session. */

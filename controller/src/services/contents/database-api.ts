@@ -15,6 +15,7 @@ import {
 import type { EngineChanges } from "./change/engine-changes.ts";
 import type { EngineTasks } from "../service/engine-task.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
+import { hasDatabases, layoutModeOf } from "../service/layout-mode.ts";
 import { requireUnattached } from "../service/service-commands.ts";
 import { consumersOf, type ServiceConsumers } from "../service/service-consumers.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
@@ -60,11 +61,13 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     return [...databases, ...creating];
   }
 
-  /** Throws NOT_SUPPORTED for an engine without databases, before an operation exists. */
+  /** Throws NOT_SUPPORTED for an engine or a layout without databases, before an operation exists. */
   function requireDatabases(serviceId: string, call: Call): void {
-    const { databaseType } = access.require(serviceId, call).object.spec;
-    if (engineOf(databaseType)?.hasDatabases === false)
-      throw new HoldfastError("NOT_SUPPORTED", `Services of ${databaseType} have no databases.`);
+    const { spec } = access.require(serviceId, call).object;
+    if (hasDatabases(spec)) return;
+    const layout = layoutModeOf(spec);
+    const suffix = layout === undefined ? "" : ` with the layout ${layout}`;
+    throw new HoldfastError("NOT_SUPPORTED", `Services of ${spec.databaseType}${suffix} have no databases.`);
   }
 
   /** Throws INVALID_REQUEST if databases of the engine have no owners, or if the user does not exist. */
@@ -103,6 +106,7 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
   const handlers: Handlers<typeof DatabaseService> = {
     listDatabases: async (request, call) => {
       const { object } = access.requireRunning(request.serviceId, call);
+      requireDatabases(request.serviceId, call);
       const page = cursors.open(call, `databases ${request.serviceId}`, null, request);
       const { items, next } = pageByName(await engineDatabases(object, call), ({ name }) => name, page);
       return { databases: items.map((database) => message(object, database)), ...page.next(next) };

@@ -31,6 +31,7 @@ import type {
 } from "./managed-service.ts";
 import { autoscaleOf } from "../scaling/storage-autoscale.ts";
 import { poolerMessage } from "./pooler.ts";
+import { layoutModeOf } from "./layout-mode.ts";
 import { privateListenerOf } from "./private-listener.ts";
 import { replicationModeOf, syncStandbysOf } from "./member/primary-replicas/replication/sync-standbys.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
@@ -83,6 +84,7 @@ export function managedServiceMessage(
   const { metadata, spec, status } = service;
   const pooler = poolerMessage(spec);
   const privateListener = privateListenerOf(spec);
+  const layoutMode = layoutModeOf(spec);
   const { enabled, maxGb } = autoscaleOf(spec);
   return create(ManagedServiceSchema, {
     id: metadata.id,
@@ -108,6 +110,7 @@ export function managedServiceMessage(
     term: BigInt(status.term),
     ...(pooler && { pooler }),
     ...(privateListener !== undefined && { privateListener }),
+    ...(layoutMode !== undefined && { layoutMode }),
     storageAutoscale: { enabled, ...(maxGb !== null && { maxGb }) },
     ...(spec.nodes.length > 1 && groupMessage(service)),
     createdAt: timestampFromMs(metadata.createdAt),

@@ -27,6 +27,7 @@ const choices = {
   replication_mode: "async",
   pooler: { enabled: true, mode: "transaction" },
   private_listener: true,
+  layout_mode: "multi-db",
   storage_autoscale: { enabled: true, max_gb: 2 },
 };
 const change = {

@@ -5,6 +5,7 @@ import type { ImageCanary } from "./canary/rollback-plan.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Subject } from "#operation/operation.ts";
 import { type ServiceOrigin, unfinishedOrigin } from "./service-origin.ts";
+import type { LayoutMode } from "./layout-mode.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Pooler } from "./pooler.ts";
@@ -123,6 +124,8 @@ export interface ManagedServiceSpec {
   readonly canary?: ImageCanary;
   /** True if the private listener is enabled; absent: false. */
   readonly privateListener?: boolean;
+  /** Layout of the databases of T-SQL clients; absent: `single-db`. */
+  readonly layoutMode?: LayoutMode;
   /** True if the bucket of a files service has a host name; absent for databases, and services of earlier releases. */
   readonly bucketHost?: true;
   /** Absent: the default of `poolerOf`. */

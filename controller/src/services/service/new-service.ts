@@ -22,6 +22,7 @@ import { hostnameOf, nodeHostnameOf } from "./network/service-names.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
 import { nodeBoundFaults } from "../configuration/node-bounds.ts";
 import { chosenPooler, poolerFault } from "./pooler.ts";
+import { layoutModeFault } from "./layout-mode.ts";
 import { privateListenerFault } from "./private-listener.ts";
 import { reservedNameFault } from "./network/service-names.ts";
 import { newOperation } from "#operation/operation-definition.ts";
@@ -92,6 +93,7 @@ export function newServiceFaults(
   const name = reservedNameFault(request.name);
   const pooler = poolerFault(request.databaseType, request.pooler);
   const privateListener = privateListenerFault(request.databaseType, request.privateListener);
+  const layoutMode = layoutModeFault(request.databaseType, request.layoutMode);
   const chosen = chosenAutoscale({}, request.storageAutoscale);
   const autoscale = autoscaleFault(autoscaleOf({ ...(chosen && { storageAutoscale: chosen }) }), request.storageSizeGb);
   const { parameters, faults } = chooseFromCatalog(request, catalog, engines);
@@ -102,6 +104,7 @@ export function newServiceFaults(
     ...canonicalCidrs(request.allowedCidrs?.values ?? []).faults,
     ...(pooler === undefined ? [] : [pooler]),
     ...(privateListener === undefined ? [] : [privateListener]),
+    ...(layoutMode === undefined ? [] : [layoutMode]),
     ...(autoscale === undefined ? [] : [autoscale]),
     ...replicationModeFaults(request.replicationMode, request.nodeCount),
   ];
@@ -147,6 +150,7 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
     instanceGeneration: 1,
     ...(pooler && { pooler }),
     ...(request.privateListener === true && { privateListener: true }),
+    ...(request.layoutMode === "multi-db" && { layoutMode: "multi-db" }),
     ...(storageAutoscale && { storageAutoscale }),
   };
 }

@@ -112,6 +112,7 @@ export type BackupSource = Pick<
   | "allowedCidrs"
   | "parameters"
   | "image"
+  | "layoutMode"
 >;
 
 export interface ArchiveStatus {
@@ -174,7 +175,8 @@ export function newArchive(service: ManagedServiceObject, firstDueAt: number, no
 
 export function sourceOf({ spec }: ManagedServiceObject): BackupSource {
   const { databaseType, version, planName, storageSizeGb, storageTier, zone, allowedCidrs, parameters, image } = spec;
-  return { databaseType, version, planName, storageSizeGb, storageTier, zone, allowedCidrs, parameters, image };
+  const source = { databaseType, version, planName, storageSizeGb, storageTier, zone, allowedCidrs, parameters, image };
+  return { ...source, ...(spec.layoutMode !== undefined && { layoutMode: spec.layoutMode }) };
 }
 
 /** The effective backup settings of a service: the chosen settings, or the defaults. */

@@ -67,6 +67,7 @@ export function instanceOf(
     parameters: { ...parameters },
     address,
     port,
+    layoutMode: drill.spec.source.layoutMode ?? "",
     listeners: [
       { name: "engine", address, port, audience: "private" },
       { name: "engine", address: publicAddress, port, audience: "public" },

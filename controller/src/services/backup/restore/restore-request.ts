@@ -112,6 +112,7 @@ function requestOf(
     allowedCidrs: { values: [...source.allowedCidrs] },
     parameters: { ...supportedByNodes(source.databaseType, parameters, choice.nodeCount ?? 1) },
     ...(choice.nodeCount !== undefined && { nodeCount: choice.nodeCount }),
+    ...(source.layoutMode !== undefined && { layoutMode: source.layoutMode }),
   });
 }
 
