@@ -28,8 +28,8 @@ interface UpdateFlags {
 }
 
 /** A files service has no engine that users choose. */
-const withoutEngine = (fields: readonly string[]) =>
-  fields.filter((field) => !["database_type", "version", "replication", "pooler", "backups"].includes(field));
+const engineFields = ["database_type", "version", "replication", "pooler", "layout_mode", "backups"];
+const withoutEngine = (fields: readonly string[]) => fields.filter((field) => !engineFields.includes(field));
 /** Fields of a connection in tables, without the certificate, which has many lines. */
 const connectionFields = ["endpoint", "bucket_endpoint", "bucket", "region", "host", "port", "private_endpoint"];
 const columns = ["name", "status", "plan_name", "storage_size_gb", "hostname", "port", "created_at"];

@@ -35,6 +35,7 @@ export const serviceFields = [
   "replication",
   "quorum",
   "pooler",
+  "layout_mode",
   "maintenance_window",
   "pending_updates",
   "backups",

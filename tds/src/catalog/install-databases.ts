@@ -42,7 +42,7 @@ LANGUAGE sql STABLE AS $$
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.database_id(name text) RETURNS int LANGUAGE sql STABLE AS $$
   SELECT d.id FROM holdfast_tsql.databases_with_system() d
-   WHERE d.folded = lower(rtrim($1 COLLATE "C")) OR d.folded = rtrim($1 COLLATE "C") LIMIT 1
+   WHERE d.folded COLLATE "C" = lower(rtrim($1 COLLATE "C") COLLATE "und-x-icu") COLLATE "C" LIMIT 1
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.database_name(id int) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT d.name FROM holdfast_tsql.databases_with_system() d WHERE d.id = $1
@@ -53,7 +53,7 @@ CREATE OR REPLACE FUNCTION holdfast_tsql.schema_of_object(name text) RETURNS oid
   SELECT n.oid FROM (VALUES (COALESCE(NULLIF(holdfast_tsql.last_part(name, 2), ''), 'dbo'), NULLIF(holdfast_tsql.last_part(name, 3), '')))
       AS parts (schema_part, database_part)
     CROSS JOIN LATERAL (SELECT CASE WHEN database_part IS NULL THEN holdfast_tsql.current_prefix()
-      ELSE (SELECT d.prefix FROM holdfast_tsql.databases d WHERE d.folded = database_part) END AS prefix) p
+      ELSE (SELECT d.prefix FROM holdfast_tsql.databases d WHERE d.folded COLLATE "C" = lower(database_part COLLATE "und-x-icu") COLLATE "C") END AS prefix) p
     JOIN pg_namespace n ON n.nspname = holdfast_tsql.schema_in(p.prefix, schema_part)
 $$;
 
@@ -98,8 +98,8 @@ function severalDatabases(defaultDatabase: string, owner: string): string {
 DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO %s', current_database(), ${literal(owner)}); END $$;
 -- Names of databases are doubled underscores before the first odd run of them; long names are in comments alone.
 CREATE OR REPLACE VIEW holdfast_tsql.databases AS
-SELECT CASE WHEN c.digest OR lower(c.spelling) = c.folded THEN COALESCE(c.spelling, c.prefix) ELSE c.folded END AS name,
-       CASE WHEN c.digest THEN COALESCE(lower(c.spelling), c.prefix) ELSE c.folded END AS folded,
+SELECT CASE WHEN c.digest OR lower(c.spelling COLLATE "und-x-icu") = c.folded THEN COALESCE(c.spelling, c.prefix) ELSE c.folded END AS name,
+       CASE WHEN c.digest THEN COALESCE(lower(c.spelling COLLATE "und-x-icu"), c.prefix) ELSE c.folded END AS folded,
        c.prefix, CASE WHEN c.prefix = ${prefix} THEN 5 ELSE c.oid::int8::int END AS id
   FROM (
     SELECT n.oid, left(n.nspname::text, -3) AS prefix, starts_with(n.nspname::text, '$#') AS digest,

@@ -200,7 +200,10 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
     sql: `holdfast_tsql.database_id(${name === undefined ? escapeLiteral(session.databaseName) : text(name)})`,
     type: int,
   })),
-  HAS_DBACCESS: fixed(1, () => ({ sql: "1", type: int })),
+  HAS_DBACCESS: fixed(1, ([name]) => ({
+    sql: `(CASE WHEN holdfast_tsql.database_id(${text(name)}) IS NOT NULL THEN 1 END)`,
+    type: int,
+  })),
   SUSER_SNAME: ranged(0, 1, () => ({ sql: "session_user::text", type: nvarchar(128) })),
   SUSER_NAME: ranged(0, 1, () => ({ sql: "session_user::text", type: nvarchar(128) })),
   ORIGINAL_LOGIN: fixed(0, () => ({ sql: "session_user::text", type: nvarchar(128) })),

@@ -41,6 +41,16 @@ describe.each(["single-db", "multi-db"] as const)("a service of the layout %s", 
     expect(await rows("SELECT name FROM master.sys.databases ORDER BY database_id")).toEqual(
       ["master", "tempdb", "model", "msdb", "defaultdb"].map((name) => ({ name })),
     );
+    expect((await rows("EXEC sp_databases"))?.map(({ DATABASE_NAME: name }) => name)).toEqual([
+      "defaultdb",
+      "master",
+      "model",
+      "msdb",
+      "tempdb",
+    ]);
+    expect(await rows("SELECT HAS_DBACCESS('defaultdb') AS own, HAS_DBACCESS('nowhere') AS none")).toEqual([
+      { own: 1, none: null },
+    ]);
     for (const name of ["msdb", "model", "tempdb"]) await rows(`SELECT name FROM ${name}.sys.tables`);
     for (const database of ["", "master", "DefaultDB"]) {
       const session = await open(database);
@@ -326,6 +336,10 @@ describe("the layout multi-db", () => {
     expect(await rows(`SELECT COUNT(*) AS n FROM sys.databases WHERE name = N'${name.replaceAll("'", "''")}'`)).toEqual(
       [{ n: 1 }],
     );
+    const literal = `N'${name.replaceAll(/[^ß]/g, (letter) => letter.toUpperCase()).replaceAll("'", "''")}'`;
+    expect(await rows(`SELECT CASE WHEN DB_ID(${literal}) = DB_ID() THEN 1 END AS same`, session)).toEqual([
+      { same: 1 },
+    ]);
     const again = await open(name);
     expect(await rows("SELECT a FROM t", again)).toEqual([{ a: 1 }]);
     await again.close();

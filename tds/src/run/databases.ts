@@ -117,7 +117,8 @@ async function create(name: string, line: number, request: RequestContext): Prom
     await runAll(createDatabaseSql(name, row?.[0] ?? ""), request);
   } catch (error) {
     if (!(error instanceof DatabaseError)) throw error;
-    if (error.code === "42P06") throw exists();
+    // Of two at the same time, the second one fails at the index of names.
+    if (error.code === "42P06" || error.code === "23505") throw exists();
     if (error.code !== "42501") throw error;
     throw new SqlError(262, "CREATE DATABASE permission denied in database 'master'.", { severity: 14, line });
   }

@@ -153,6 +153,11 @@ const procedures: Readonly<Record<string, Procedure>> = {
         AND (@column_name IS NULL OR COLUMN_NAME LIKE @column_name)
       ORDER BY 1, 2, 3, ORDINAL_POSITION`,
   ),
+  sp_databases: catalogProcedure(
+    [],
+    `SELECT name AS DATABASE_NAME, CAST(NULL AS int) AS DATABASE_SIZE, CAST(NULL AS varchar(254)) AS REMARKS
+       FROM sys.databases ORDER BY 1`,
+  ),
   sp_pkeys: catalogProcedure(
     ["@table_name", "@table_owner", "@table_qualifier"],
     `SELECT k.CONSTRAINT_CATALOG AS TABLE_QUALIFIER, k.TABLE_SCHEMA AS TABLE_OWNER, k.TABLE_NAME, k.COLUMN_NAME,

@@ -44,7 +44,8 @@ export const databases: DatabasesFacet = {
         });
         return { created: true };
       } catch (error) {
-        if (codeOf(error) !== "42P06") throw error;
+        // A client may create it at the same time.
+        if (!["42P06", "23505"].includes(codeOf(error))) throw error;
         return { created: await isMarked(session, name, mark) };
       }
     };
