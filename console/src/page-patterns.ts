@@ -9,6 +9,7 @@ export const pagePatterns = [
   "/events",
   "/alerts",
   "/alerts/channels/:id",
+  "/alerts/rules/:owner/:rule",
   "/projects",
   "/projects/new",
   "/projects/:name",

@@ -21,6 +21,7 @@ describe.skipIf(skipped !== undefined)("hosted apps and files in the console", {
   let page: Page;
   let appId = "";
   let filesId = "";
+  let rulePath = "";
 
   beforeAll(async () => {
     directory = programDirectory("holdfast-push");
@@ -52,6 +53,8 @@ describe.skipIf(skipped !== undefined)("hosted apps and files in the console", {
   const press = async (name: string) => page.getByRole("button", { name, exact: true }).click();
   const state = async (text: string) =>
     page.locator(".page-head .badge", { hasText: text }).waitFor({ timeout: longMs });
+  const titleOf = (path: string) =>
+    path === rulePath ? "alert rule" : path.replace(appId, "shop").replace(filesId, "media");
   const lastPart = () => page.url().split("/").at(-1) ?? "";
 
   it("creates a files service, and a key whose secret is on the page once", async () => {
@@ -126,6 +129,17 @@ describe.skipIf(skipped !== undefined)("hosted apps and files in the console", {
     await page.getByRole("heading", { name: "shop", level: 1 }).waitFor();
     await rule.getByRole("button", { name: "Mute idle" }).click();
     await page.getByRole("table", { name: "Past alerts" }).getByText("the rule was paused").waitFor();
+    await rule.getByRole("link", { name: "idle" }).click();
+    await page.getByRole("heading", { name: "idle", level: 1 }).waitFor();
+    rulePath = new URL(page.url()).pathname.replace("/console/", "");
+    await page.reload();
+    await state("paused");
+    await press("Resume");
+    await state("firing");
+    await page.getByLabel("Threshold (percent)").fill("900");
+    await press("Save");
+    await page.locator(".facts").getByText("CPU is below 900%").waitFor();
+    await open("Rules");
     await rule.getByRole("button", { name: "Change idle" }).click();
     await page.getByRole("button", { name: "Cancel" }).click();
     const focused = () => page.evaluate("document.activeElement?.textContent");
@@ -163,6 +177,7 @@ describe.skipIf(skipped !== undefined)("hosted apps and files in the console", {
       "apps",
       "files",
       "alerts",
+      rulePath,
       "events",
       ...ofApp.map((tab) => `apps/${appId}/${tab}`),
       ...ofFiles.map((tab) => `files/${filesId}/${tab}`),
@@ -171,7 +186,19 @@ describe.skipIf(skipped !== undefined)("hosted apps and files in the console", {
       await looked.goto(`${fixture.platform.admin.base_url}/console/${path}`);
       await fixture.settled(looked);
       await fixture.expectAccessible(looked, `${path}, ${name}`);
-      await fixture.screenshot(looked, `hosting ${path.replace(appId, "shop").replace(filesId, "media")} ${name}`);
+      await fixture.screenshot(looked, `hosting ${titleOf(path)} ${name}`);
     }
+  });
+
+  it("deletes an alert rule from its page", async () => {
+    await page.goto(`${fixture.platform.admin.base_url}/console/${rulePath}`);
+    await press("Delete rule");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("textbox").fill("idle");
+    await dialog.getByRole("button", { name: "Delete rule" }).click();
+    await page.getByRole("table", { name: "Alert rules" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/console/apps/${appId}/alerts`);
+    await page.goto(`${fixture.platform.admin.base_url}/console/${rulePath}`);
+    await page.getByText("There is no such alert rule").waitFor();
   });
 });

@@ -8,6 +8,7 @@ import { ActionButton } from "../parts/action-button.tsx";
 import { Button } from "../parts/button.tsx";
 import { DestroyButton } from "../parts/destroy-button.tsx";
 import { Age, Badge } from "../parts/parts.tsx";
+import { hrefOf } from "../router/location.ts";
 import { useCatalog } from "../services/use-catalog.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { conditionText, severityTone, stateOf } from "./alert-view.ts";
@@ -27,13 +28,9 @@ export function AlertRules({ owner }: { readonly owner: Monitored }) {
     (signal) => alerts.rules(owner.id, { signal, limit: 200 }).toArray(),
     { service: owner.id, pollIntervalMs: 5_000 },
   );
-  const { channels, defaultChannel } = useChannels();
+  const { channels, channelText } = useChannels();
   const metrics = metricsOf(catalog, owner.software);
   const unitOf = (name: string) => metrics.find((metric) => metric.name === name)?.unit ?? "count";
-  const channelText = (id: string | null) => {
-    const channel = channels.find((each) => each.id === (id ?? defaultChannel));
-    return channel === undefined ? "events only" : id === null ? `${channel.name}, by default` : channel.name;
-  };
   const rule = live.data?.find(({ id }) => id === changed);
   const refusal = refusalOf("services:write");
   const form = { owner, metrics, channels, reload: live.reload };
@@ -50,7 +47,9 @@ export function AlertRules({ owner }: { readonly owner: Monitored }) {
             "Name",
             (each) => (
               <>
-                <b>{each.name}</b>
+                <a class="strong" href={hrefOf("alerts", "rules", owner.id, each.id)}>
+                  {each.name}
+                </a>
                 <p class="small quiet">
                   {labelOf(each.metric)} {conditionText(each, unitOf(each.metric))}
                 </p>
@@ -119,7 +118,7 @@ export function AlertRules({ owner }: { readonly owner: Monitored }) {
 }
 
 /** The state of a rule, and since when its condition is true. */
-function RuleState({ rule: { state, since } }: { readonly rule: AlertRule }) {
+export function RuleState({ rule: { state, since } }: { readonly rule: AlertRule }) {
   const { text, tone } = stateOf(state);
   return (
     <span class="row">

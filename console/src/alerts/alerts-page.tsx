@@ -44,7 +44,14 @@ export function AlertsPage() {
         icon="alarm"
         empty="Nothing is firing"
         columns={[
-          ["Alert", ({ alert_name: name }) => <b>{name}</b>],
+          [
+            "Alert",
+            ({ alert_name: name, service_id: owner, rule_id: rule }) => (
+              <a class="strong" href={hrefOf("alerts", "rules", owner, rule)}>
+                {name}
+              </a>
+            ),
+          ],
           ["Severity", ({ severity }) => <Badge tone={severityTone(severity)}>{severity}</Badge>],
           [
             "Of",

@@ -9,14 +9,16 @@ const maxEvents = 100;
 
 interface FiringsProps {
   readonly ownerId: string;
+  /** The only rule whose alerts are listed; absent for all rules. */
+  readonly ruleId?: string;
   /** The unit of a metric. */
   readonly unitOf: (metric: string) => string;
 }
 
-/** The newest alerts of a service or an app, with their ends. */
-export function FiringsTable({ ownerId, unitOf }: FiringsProps) {
+/** The newest alerts of a service or an app, or of one rule, with their ends. */
+export function FiringsTable({ ownerId, ruleId, unitOf }: FiringsProps) {
   const live = useLive<readonly Firing[]>(
-    `firings ${ownerId}`,
+    `firings ${ownerId} ${ruleId ?? ""}`,
     async (signal) => {
       const { events } = account.value.client;
       const newest = async <T extends "alert.fired" | "alert.resolved">(type: T) => {
@@ -25,7 +27,7 @@ export function FiringsTable({ ownerId, unitOf }: FiringsProps) {
         return [];
       };
       const [fired, resolved] = await Promise.all([newest("alert.fired"), newest("alert.resolved")]);
-      return firingsOf([...fired, ...resolved]);
+      return firingsOf([...fired, ...resolved].filter(({ data }) => ruleId === undefined || data.rule_id === ruleId));
     },
     { service: ownerId },
   );

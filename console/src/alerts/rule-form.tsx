@@ -24,7 +24,7 @@ import {
 } from "./alert-view.ts";
 
 interface FormProps {
-  readonly owner: Monitored;
+  readonly owner: Pick<Monitored, "id">;
   readonly metrics: Catalog["metrics"];
   readonly channels: readonly Channel[];
   readonly reload: () => void;
@@ -76,17 +76,20 @@ export function NewRule({ owner, reload, ...choices }: FormProps) {
 
 interface RuleFormProps extends FormProps {
   readonly rule: AlertRule;
-  readonly close: () => void;
+  /** Closes a form that was opened beside the rules; absent on the page of the rule. */
+  readonly close?: () => void;
 }
 
 /** The form that changes a rule; its metric is fixed. */
 export function RuleForm({ owner, rule, reload, close, ...choices }: RuleFormProps) {
   const form = useForm<RuleInput>(ruleInputOf(rule, rule.metric));
   const host = useRef<HTMLDivElement>(null);
-  useEffect(() => host.current?.querySelector("input")?.focus(), []);
+  useEffect(() => {
+    if (close !== undefined) host.current?.querySelector("input")?.focus();
+  }, []);
   return (
     <>
-      <Card title={`Change ${rule.name}`} actions={<Button onClick={close}>Cancel</Button>}>
+      <Card title={`Change ${rule.name}`} actions={close && <Button onClick={close}>Cancel</Button>}>
         <FormBody
           form={form}
           action="Save"
@@ -96,7 +99,7 @@ export function RuleForm({ owner, rule, reload, close, ...choices }: RuleFormPro
             await account.value.client.alerts.updateRule(owner.id, rule.id, ruleChangeOf(input, rule));
             showToast("good", "Saved");
             reload();
-            close();
+            close?.();
           }}
         >
           <div class="halves" ref={host}>
@@ -162,7 +165,7 @@ function choice<K extends "condition" | "severity" | "noData">(
 const period = "6h";
 
 interface PreviewProps {
-  readonly owner: Monitored;
+  readonly owner: Pick<Monitored, "id">;
   readonly input: RuleInput;
   readonly metrics: Catalog["metrics"];
 }

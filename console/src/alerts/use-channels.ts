@@ -6,6 +6,8 @@ interface Channels {
   readonly channels: readonly Channel[];
   /** Id of the channel of rules that name none; undefined without one. */
   readonly defaultChannel: string | undefined;
+  /** The channel of a rule as text: "on-call", "on-call, by default", or "events only". */
+  channelText(id: string | null): string;
   readonly live: Live<readonly Channel[]>;
   /** Requests the channels and the default channel again. */
   reload(): void;
@@ -23,9 +25,15 @@ export function useChannels(): Channels {
   const ofRules = useLive<string | null>("default channel", async (signal) =>
     mayRead ? (await alerts.defaultChannel({ signal })).channel_id : null,
   );
+  const found = live.data ?? [];
+  const defaultChannel = ofRules.data ?? undefined;
   return {
-    channels: live.data ?? [],
-    defaultChannel: ofRules.data ?? undefined,
+    channels: found,
+    defaultChannel,
+    channelText(id) {
+      const channel = found.find((each) => each.id === (id ?? defaultChannel));
+      return channel === undefined ? "events only" : id === null ? `${channel.name}, by default` : channel.name;
+    },
     live,
     reload() {
       live.reload();

@@ -40,6 +40,7 @@ export const ownPages: Readonly<Record<string, PagePattern>> = {
   createAlertRule:         "/services/:id/:tab?",
   updateAlertRule:         "/services/:id/:tab?",
   deleteAlertRule:         "/services/:id/:tab?",
+  getAlertRule:            "/alerts/rules/:owner/:rule",
   listFiringAlerts:        "/alerts",
   getDefaultChannel:       "/alerts",
   setDefaultChannel:       "/alerts",
