@@ -160,6 +160,25 @@ describe("each page of the console", { timeout: longMs }, () => {
     await replica.waitFor({ state: "detached", timeout: longMs });
   });
 
+  it("creates a token of some services, which sees these alone", async () => {
+    const page = await fixture.openSignedIn();
+    await fixture.settled(page);
+    await page.goto(`${fixture.platform.admin.base_url}/console/tokens`);
+    await page.getByLabel("Accesses").selectOption("services");
+    await page.getByLabel("orders", { exact: true }).check();
+    await page.getByLabel("services:read").check();
+    await page.getByRole("button", { name: "Create token" }).click();
+    const bearer = page.getByRole("group", { name: "the token" });
+    await bearer.waitFor();
+    await fixture.expectAccessible(page, "a limited token");
+    await fixture.screenshot(page, "tokens limited");
+    const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: "orders", exact: true }) });
+    await row.getByText(/^May not see: .*everything else of the organization$/).waitFor();
+    const limited = fixture.platform.rest.as(`Bearer ${(await bearer.innerText()).trim()}`);
+    const { json } = await limited.get<{ services: ServiceJson[] }>("/managed-services");
+    expect(json.services.map(({ name }) => name)).toEqual(["orders"]);
+  });
+
   it.each(looks)("the page to sign in has no finding of axe, $name", async ({ name, ...look }) => {
     const page = await fixture.open("services", look);
     await page.getByLabel("User name").waitFor();

@@ -1,21 +1,59 @@
 import { expect, test } from "vitest";
-import { accessText, deletionScope, newTokenOf } from "./token-view.ts";
+import { accessOf, deletionScope, newTokenOf, possibleScopes, tokenFault } from "./token-view.ts";
 
-test("a token is limited to a service only if one was chosen", () => {
-  const input = { scopes: ["services:read"], lifetime: "3600", service: "" };
-  expect(newTokenOf(input)).toEqual({ scopes: ["services:read"], ttl_seconds: 3_600 });
-  expect(newTokenOf({ ...input, service: "s" }).resources).toEqual([{ kind: "managed-service", id: "s" }]);
+const input = { scopes: ["services:read", "apps:read"], lifetime: "3600", limit: "", services: [] } as const;
+
+test("a token has all chosen scopes, and without a limit no resources", () =>
+  expect(newTokenOf(input)).toEqual({ scopes: ["services:read", "apps:read"], ttl_seconds: 3_600 }));
+
+test("a token of some services names each, and has no scope of other objects", () => {
+  expect(newTokenOf({ ...input, limit: "services", services: ["s", "t"] })).toEqual({
+    scopes: ["services:read"],
+    ttl_seconds: 3_600,
+    resources: [
+      { kind: "managed-service", id: "s" },
+      { kind: "managed-service", id: "t" },
+    ],
+  });
 });
 
-const resource = { kind: "managed-service", id: "s" } as const;
+test("a limited token without a service is not sent: it would access everything", () => {
+  expect(tokenFault({ ...input, limit: "services" })).toBe("Select the services that the token may access.");
+  expect(tokenFault({ ...input, limit: "services", services: ["s"] })).toBeUndefined();
+  expect(tokenFault(input)).toBeUndefined();
+});
+
 test.each([
-  [false, [], "everything"],
-  [true, [], "nothing"],
-  [true, [resource], "1 service"],
-  [true, [resource, resource], "2 services"],
-])("a token that is limited (%s) to %j accesses %s", (is_limited, resources, text) =>
-  expect(accessText({ is_limited, resources })).toBe(text),
+  ["", ["services:*", "apps:*", "platform:read"], ["services:*", "apps:*"]],
+  [
+    "services",
+    ["services:*", "apps:*"],
+    ["services:*", "services:read", "services:write", "services:data", "services:secrets"],
+  ],
+  ["services", ["services:read", "services:data", "apps:read"], ["services:read", "services:data"]],
+  ["services", ["apps:*"], []],
+] as const)("a token with the limit %j of a user with %j can have %j", (limit, scopes, possible) =>
+  expect(possibleScopes(limit, scopes)).toEqual(possible),
 );
+
+const services = ["orders", "cache", "bills", "mails", "logs"].map((name) => ({ id: name.slice(0, 1), name }));
+const limitedTo = (...ids: readonly string[]) => ({
+  is_limited: true,
+  resources: ids.map((id) => ({ kind: "managed-service", id }) as const),
+});
+
+test("a token without a limit accesses everything", () =>
+  expect(accessOf({ is_limited: false, resources: [] }, services)).toEqual({ kind: "everything" }));
+
+test.each([
+  [[], [], "orders, cache, bills, 2 more services, everything else of the organization"],
+  [["o"], ["orders"], "cache, bills, mails, 1 more service, everything else of the organization"],
+  [["o", "c"], ["orders", "cache"], "bills, mails, logs, everything else of the organization"],
+  [["gone", "c"], [undefined, "cache"], "orders, bills, mails, 1 more service, everything else of the organization"],
+])("a token of %j sees %j, and lacks %s", (ids, names, lacks) => {
+  const sees = ids.map((id, index) => ({ id, name: names[index] }));
+  expect(accessOf(limitedTo(...ids), services)).toEqual({ kind: "limited", sees, lacks });
+});
 
 test.each([
   ["user:anna", "keys:read"],

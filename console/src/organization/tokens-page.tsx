@@ -3,14 +3,23 @@ import type { CreatedToken, ManagedService, Token } from "@holdfast/sdk/response
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { DestroyButton } from "../parts/destroy-button.tsx";
-import { SelectField } from "../parts/field.tsx";
+import { CheckField, SelectField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Age, Card, Copyable, PageHead } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
+import { hrefOf } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { ScopesField } from "./scopes-field.tsx";
-import { accessText, deletionScope, lifetimes, newTokenOf, type TokenInput } from "./token-view.ts";
+import {
+  accessOf,
+  deletionScope,
+  lifetimes,
+  newTokenOf,
+  possibleScopes,
+  tokenFault,
+  type TokenInput,
+} from "./token-view.ts";
 
 const pageSize = 200;
 
@@ -21,6 +30,11 @@ export function TokensPage() {
     for await (const { entries } of client.tokens.list({ signal, limit: pageSize }).pages()) return entries;
     return [];
   });
+  const services = useLive<readonly ManagedService[]>("services of tokens", (signal) =>
+    refusalOf("services:read") === undefined
+      ? client.services.list({}, { signal, limit: pageSize }).toArray()
+      : Promise.resolve([]),
+  );
   return (
     <>
       <PageHead title="Tokens" about="Credentials for a limited time, with some of the scopes of their creator" />
@@ -31,10 +45,17 @@ export function TokensPage() {
         icon="ticket"
         empty="No tokens"
         columns={[
-          ["Creator", ({ created_by: creator }) => <b>{creator ?? "unknown"}</b>],
-          ["Id", ({ id }) => <span class="mono small">{id}</span>],
+          [
+            "Creator",
+            ({ id, created_by: creator }) => (
+              <>
+                <b>{creator ?? "unknown"}</b>
+                <code class="payload small quiet">{id}</code>
+              </>
+            ),
+          ],
           ["Scopes", ({ scopes }) => <span class="quiet">{scopes.join(", ")}</span>],
-          ["Accesses", (token) => accessText(token)],
+          ["Accesses", (token) => <Access token={token} services={services.data ?? []} />],
           ["Expires", ({ expires_at: time }) => <Age time={time} />],
           ["Last use", (token) => <LastUse token={token} />],
           [
@@ -59,7 +80,7 @@ export function TokensPage() {
       >
         <p class="quiet">Create one below for a script, or for a colleague who needs access for an hour.</p>
       </LiveTable>
-      <NewTokenCard reload={live.reload} />
+      <NewTokenCard services={services.data ?? []} reload={live.reload} />
     </>
   );
 }
@@ -73,21 +94,56 @@ function LastUse({ token: { last_used_at: time, last_used_from: address } }: { r
   );
 }
 
-function NewTokenCard({ reload }: { readonly reload: () => void }) {
-  const { client } = account.value;
+interface AccessProps {
+  readonly token: Token;
+  readonly services: readonly ManagedService[];
+}
+
+/** The services that a limited token sees and lists, each with its page, and what it may not see. */
+function Access({ token, services }: AccessProps) {
+  const access = accessOf(token, services);
+  if (access.kind === "everything") return <>everything in its scopes</>;
+  return (
+    <>
+      {access.sees.length === 0 ? (
+        "nothing"
+      ) : (
+        <span class="row">
+          {access.sees.map(({ id, name }) =>
+            name === undefined ? (
+              <span class="mono small" key={id}>
+                {id}
+              </span>
+            ) : (
+              <a class="strong" key={id} href={hrefOf("services", id)}>
+                {name}
+              </a>
+            ),
+          )}
+        </span>
+      )}
+      <p class="small quiet">May not see: {access.lacks}</p>
+    </>
+  );
+}
+
+interface NewTokenProps {
+  readonly services: readonly ManagedService[];
+  readonly reload: () => void;
+}
+
+function NewTokenCard({ services, reload }: NewTokenProps) {
+  const { client, me } = account.value;
   const [created, setCreated] = useState<CreatedToken | undefined>();
-  const services = useLive<readonly ManagedService[]>("services of tokens", async (signal) => {
-    for await (const { entries } of client.services.list({}, { signal, limit: pageSize }).pages()) return entries;
-    return [];
-  });
-  const form = useForm<TokenInput>({ scopes: [], lifetime: "3600", service: "" });
+  const form = useForm<TokenInput>({ scopes: [], lifetime: "3600", limit: "", services: [] });
+  const { scopes, limit, services: chosen } = form.values;
   return (
     <Card title="Create a token">
       <FormBody
         form={form}
         action="Create token"
         icon="plus"
-        refusal={refusalOf("keys:read")}
+        refusal={refusalOf("keys:read") ?? tokenFault(form.values)}
         send={async (input, idempotencyKey) => {
           setCreated(await client.tokens.create(newTokenOf(input), { idempotencyKey }));
           reload();
@@ -97,16 +153,44 @@ function NewTokenCard({ reload }: { readonly reload: () => void }) {
           <SelectField label="Valid for" {...form.field("lifetime", "ttl_seconds")} options={lifetimes} />
           <SelectField
             label="Accesses"
-            {...form.field("service", "resources")}
+            value={limit}
+            onInput={(value) => form.set("limit", value === "services" ? value : "")}
             options={[
               ["", "Everything in its scopes"],
-              ...(services.data ?? []).map(({ id, name }) => [id, `Only ${name}`] as const),
+              ["services", "Some services alone"],
             ]}
+            help={
+              limit === "services" ? "It sees and lists these services; everything else is absent for it" : undefined
+            }
           />
         </div>
+        {limit === "services" && (
+          <fieldset class="field">
+            <legend>
+              <b>Services</b>
+            </legend>
+            {services.length === 0 && <p class="quiet">There is no service yet.</p>}
+            <div class="choices">
+              {services.map(({ id, name }) => (
+                <CheckField
+                  key={id}
+                  label={name}
+                  checked={chosen.includes(id)}
+                  onInput={(isOn) =>
+                    form.set("services", isOn ? [...chosen, id] : chosen.filter((each) => each !== id))
+                  }
+                />
+              ))}
+            </div>
+            <p class="fault" hidden={form.fault("resources") === undefined}>
+              {form.fault("resources")}
+            </p>
+          </fieldset>
+        )}
         <ScopesField
-          chosen={form.values.scopes}
-          onInput={(scopes) => form.set("scopes", scopes)}
+          scopes={possibleScopes(limit, me.scopes)}
+          chosen={scopes}
+          onInput={(values) => form.set("scopes", values)}
           fault={form.fault("scopes")}
         />
         {created && (
