@@ -4,7 +4,7 @@ import { DestroyButton } from "../parts/destroy-button.tsx";
 import { TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
 import { Empty } from "../parts/notice.tsx";
-import { Badge, Card, Copyable } from "../parts/parts.tsx";
+import { Age, Badge, Card, Copyable } from "../parts/parts.tsx";
 import { Table } from "../parts/table.tsx";
 import { showToast } from "../parts/toasts.tsx";
 import { useForm } from "../parts/use-form.ts";
@@ -35,6 +35,7 @@ export function DomainsTab({ app, reload }: AppProps) {
             columns={[
               ["Name", ({ name }) => <b>{name}</b>],
               ["State", ({ status }) => <Badge tone={toneOf(status)}>{status}</Badge>],
+              ["Added", ({ created_at: time }) => <Age time={time} />],
               [
                 "",
                 ({ id, name, status }) => (

@@ -7,6 +7,7 @@ import { faultOf } from "../parts/use-form.ts";
 import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
 import { DestroyDialog } from "../parts/destroy-button.tsx";
 import { Card, Copyable, Loading, PageHead } from "../parts/parts.tsx";
+import { Table } from "../parts/table.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { hrefOf, currentAddress } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
@@ -209,36 +210,30 @@ function Response({ operation, operations, response }: OperationFormProps & { re
     );
   return (
     <Card title={`${rows.length} ${rows.length === 1 ? "entry" : "entries"}`} flush>
-      <table class="table">
-        <caption class="visually-hidden">Entries</caption>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column} scope="col">
-                {column.replaceAll("_", " ")}
-              </th>
-            ))}
-            <th scope="col">Operations</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, column) => (
-                <td key={column}>{cell}</td>
-              ))}
-              <td>
-                <EntryOperations
-                  all={operationsOn(operations, operation, entries[index] ?? {})}
-                  input={currentAddress.value.query}
-                />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        title="Entries"
+        entries={rows.map((cells, index) => ({ cells, index }))}
+        keyOf={({ index }) => String(index)}
+        columns={[
+          ...columns.map((column, at) => [column.replaceAll("_", " "), ({ cells }: Row) => cells[at]] as const),
+          [
+            "Operations",
+            ({ index }) => (
+              <EntryOperations
+                all={operationsOn(operations, operation, entries[index] ?? {})}
+                input={currentAddress.value.query}
+              />
+            ),
+          ],
+        ]}
+      />
     </Card>
   );
+}
+
+interface Row {
+  readonly cells: readonly string[];
+  readonly index: number;
 }
 
 interface EntryOperationsProps {

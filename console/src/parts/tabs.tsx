@@ -1,5 +1,6 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { hrefOf } from "../router/location.ts";
+import { Icon } from "./icon.tsx";
 
 interface TabsProps {
   readonly label: string;
@@ -9,23 +10,28 @@ interface TabsProps {
   readonly tabs: readonly { readonly name: string; readonly title: string }[];
 }
 
-/** Links to the parts of a page. On a narrow screen they scroll, and the current one is visible. */
+/** Links to the parts of a page. On a narrow screen a button with the current one opens them. */
 export function Tabs({ label, path, current, tabs }: TabsProps) {
-  const nav = useRef<HTMLElement>(null);
-  useEffect(() => {
-    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [current]);
+  const [isOpen, setOpen] = useState(false);
+  const id = useId();
+  useEffect(() => setOpen(false), [current]);
   return (
-    <nav class="tabs" aria-label={label} ref={nav}>
-      {tabs.map(({ name, title }, index) => (
-        <a
-          key={name}
-          href={hrefOf(...path, ...(index === 0 ? [] : [name]))}
-          aria-current={name === current ? "page" : undefined}
-        >
-          {title}
-        </a>
-      ))}
+    <nav class="tabs" aria-label={label} data-open={String(isOpen)}>
+      <button class="button" type="button" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
+        {tabs.find(({ name }) => name === current)?.title ?? "Parts"}
+        <Icon name="menu" />
+      </button>
+      <div id={id}>
+        {tabs.map(({ name, title }, index) => (
+          <a
+            key={name}
+            href={hrefOf(...path, ...(index === 0 ? [] : [name]))}
+            aria-current={name === current ? "page" : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </div>
     </nav>
   );
 }

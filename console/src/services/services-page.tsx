@@ -5,6 +5,7 @@ import { ButtonLink } from "../parts/button.tsx";
 import { TextField } from "../parts/field.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Loading, PageHead } from "../parts/parts.tsx";
+import { Table } from "../parts/table.tsx";
 import { hrefOf, currentAddress, setQuery } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { toneOf } from "../tone.ts";
@@ -104,39 +105,27 @@ interface TableProps {
 function ServiceTable({ services, catalog }: TableProps) {
   if (services.length === 0) return <Empty icon="search" title="No service has this name" />;
   return (
-    <table class="table">
-      <caption class="visually-hidden">Services</caption>
-      <thead>
-        <tr>
-          {["Name", "Status", "Engine", "Plan", "Storage", "Cost a month", "Created"].map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {services.map((service) => (
-          <tr key={service.id}>
-            <td>
-              <a class="strong" href={hrefOf("services", service.id)}>
-                {service.name}
-              </a>
-            </td>
-            <td>
-              <ServiceState service={service} />
-            </td>
-            <td>{engineText(catalog, service)}</td>
-            <td>{service.plan_name}</td>
-            <td class="number">{service.storage_size_gb} GB</td>
-            <td class="number">{costText(service, catalog)}</td>
-            <td>
-              <Age time={service.created_at} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      title="Services"
+      entries={services}
+      keyOf={({ id }) => id}
+      columns={[
+        [
+          "Name",
+          ({ id, name }) => (
+            <a class="strong" href={hrefOf("services", id)}>
+              {name}
+            </a>
+          ),
+        ],
+        ["Status", (service) => <ServiceState service={service} />],
+        ["Engine", (service) => engineText(catalog, service)],
+        ["Plan", ({ plan_name: plan }) => plan],
+        ["Storage", ({ storage_size_gb: size }) => <span class="number">{size} GB</span>],
+        ["Cost a month", (service) => <span class="number">{costText(service, catalog)}</span>],
+        ["Created", ({ created_at: time }) => <Age time={time} />],
+      ]}
+    />
   );
 }
 

@@ -14,6 +14,15 @@ interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
 }
 
+/** Elements of the content that are wider than they can show, as text. */
+const cutParts = `[...document.querySelectorAll("#content *")]
+  .filter((element) => {
+    if (element.closest(".result, .visually-hidden, .uplot, caption, thead, select, input, textarea") !== null) return false;
+    const { overflowX } = getComputedStyle(element);
+    return overflowX !== "visible" && element.scrollWidth > element.clientWidth + 1;
+  })
+  .map((element) => element.cloneNode().outerHTML + " " + element.textContent.slice(0, 80))`;
+
 /** Appearances of a page. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const looks = [
@@ -40,7 +49,10 @@ export interface ConsoleUnderTest {
    * navigation is repeated.
    */
   open(path: string, look?: Look): Promise<Page>;
-  /** Expects no finding of axe, no horizontal scrolling, and no fault so far. */
+  /**
+   * Expects no finding of axe, no horizontal scrolling of the page, and no fault so far. On a narrow page no part of
+   * the content scrolls to the side or is cut either, except for results of statements.
+   */
   expectAccessible(page: Page, name: string): Promise<void>;
   /** Resolves when the page has loaded its content. */
   settled(page: Page): Promise<void>;
@@ -95,6 +107,8 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
         "document.documentElement.scrollWidth - document.documentElement.clientWidth",
       );
       expect(overflow, `${name} scrolls to the side`).toBeLessThanOrEqual(0);
+      if ((page.viewportSize()?.width ?? 0) < 640)
+        expect(await page.evaluate(cutParts), `${name} has parts that are cut`).toEqual([]);
       expect(faults, name).toEqual([]);
     },
     async settled(page) {
