@@ -61,6 +61,7 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["--gt", "7"],
     ["--lt", "7"],
   ],
+  "apps secret-env set": [["--from-file", `KEY=${file}`]],
   "queues send": [[], ["--file", listFile]],
   "topics update": [
     ["--partitions", "7"],
