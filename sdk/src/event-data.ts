@@ -189,7 +189,7 @@ export interface EventData {
   };
   /**
    * Emitted when a node of a service with several is in Error, unreachable or unhealthy for 10 s; emitted once, and
-   * again only after the node was healthy.
+   * again only after the node was healthy; planned work on the node explains it for 5 minutes.
    */
   readonly "node.unhealthy": {
     /** The service. */
@@ -242,7 +242,7 @@ export interface EventData {
   };
   /**
    * Emitted when replicas are not connected to the primary for 10 s; emitted once, and again only after all were
-   * connected.
+   * connected; planned work on all of them explains it for 5 minutes.
    */
   readonly "service.replication_degraded": {
     /** The service. */
@@ -367,7 +367,8 @@ export interface EventData {
     readonly from_storage_size_gb: number;
   };
   /**
-   * Emitted when a service's health has had a new status for 10 s. Webhooks receive it only if their `events` list it.
+   * Emitted when a service's health has had a new status for 10 s; planned work on a node explains degraded and unknown
+   * for 5 minutes. Webhooks receive it only if their `events` list it.
    */
   readonly "service.health_changed": {
     /** The service. */

@@ -5,6 +5,7 @@ import { managedServiceKind, type ManagedServiceObject } from "./service/managed
 import { healthMessage } from "./service/managed-service-message.ts";
 import { roleOf, taskTarget } from "./service/member/member-roles.ts";
 import { isEstablished } from "./service/member/members.ts";
+import { plannedUntil } from "./service/member/planned-work.ts";
 import { familyOf, type ServiceFamily } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 
 /** Kind of files services as monitored owners. */
@@ -82,6 +83,7 @@ export function monitoredService(service: ManagedServiceObject): MonitoredOwner 
       id: node.id,
       role: roleOf(service, node),
       isExpected: isServing && isEstablished(node),
+      plannedUntil: plannedUntil(service, node.id),
     })),
     // Computed on demand, because a service may have no primary yet.
     get mainMachineId() {

@@ -34,6 +34,16 @@ export interface MonitoredMachine {
    * True if missing samples of the machine are an alert. A machine that is created, replaced or removed may have none.
    */
   readonly isExpected: boolean;
+  /**
+   * Time until which planned work, such as a restart, explains that the machine is silent or unhealthy, in milliseconds
+   * since 1970; absent without such work.
+   */
+  readonly plannedUntil?: number | undefined;
+}
+
+/** True while planned work explains that the machine is silent or unhealthy. */
+export function isInPlannedWork({ plannedUntil }: Pick<MonitoredMachine, "plannedUntil">, now: number): boolean {
+  return plannedUntil !== undefined && now < plannedUntil;
 }
 
 /** The part of a kind of owner that makes its owners monitored. */

@@ -1,4 +1,5 @@
 import { silentLog } from "@holdfast/common/log.ts";
+import { metricOf } from "@holdfast/common/metric-catalog.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createHistory, type History } from "#kernel/history/history.ts";
@@ -70,13 +71,21 @@ async function watched(time: Time, spec: Partial<AlertRuleSpec> = {}, nodeIds: r
   const serviceId = uuidv7();
   const [nodeId = ""] = nodeIds;
   /** The first node is the primary by default. */
-  const becomes = (change: { power?: "on" | "off"; poweredOnAt?: number; primary?: string; nodes?: object[] } = {}) => {
-    const { primary = nodeId, ...more } = change;
+  const becomes = (
+    change: {
+      power?: "on" | "off";
+      poweredOnAt?: number;
+      primary?: string;
+      nodes?: object[];
+      plannedWork?: ManagedServiceObject["status"]["plannedWork"];
+    } = {},
+  ) => {
+    const { primary = nodeId, plannedWork, ...more } = change;
     const nodes = nodeIds.map((id) => ({ id }));
     const service = partial<ManagedServiceObject>({
       metadata: newMetadata(serviceId, time.now, { name: "watched", organizationId: "o" }),
       spec: { power: "on", databaseType: "postgresql", nodes, ...more },
-      status: { state: "Running", primaryNodeId: primary },
+      status: { state: "Running", primaryNodeId: primary, ...(plannedWork && { plannedWork }) },
     });
     services.set(serviceId, service);
   };
@@ -275,6 +284,57 @@ test("lag rules evaluate replicas only: a promotion resolves the alert, and prim
     ["alert.fired", null],
     ["alert.resolved", "condition_false"],
   ]);
+});
+
+const unhealthyNumber = metricOf("health")?.number ?? 0;
+const healthRule = { metric: "health", threshold: 1, noData: "fire" } as const;
+
+test.each(["silent", "unhealthy"] as const)(
+  "a machine in planned work that is %s fires no health rule for five minutes",
+  async (what) => {
+    const time = { now: Date.now() };
+    const [other, worked] = [uuidv7(), uuidv7()];
+    const { reported, fired, becomes } = await watched(time, healthRule, [other, worked]);
+    const { recent, ticks } = counted();
+    startEvaluator(time, { recent });
+    const report = async (health: number) => {
+      await reported(health, { machineId: other, metricNumber: unhealthyNumber });
+      if (what === "unhealthy") await reported(2, { machineId: worked, metricNumber: unhealthyNumber });
+    };
+    becomes({ plannedWork: { [worked]: { since: time.now } } });
+    for (let minute = 0; minute < 5; minute += 1) {
+      await report(0);
+      await ticks();
+      expect(fired()).toBeNull();
+      time.now += 60_000;
+    }
+    await report(0);
+    if (what === "silent") {
+      await ticks();
+      time.now += 61_000;
+      await report(0);
+    }
+    await until(() => fired() !== null);
+    expect(fired()?.nodeId).toBe(worked);
+  },
+);
+
+test("planned work neither resolves an alert that fires already, nor explains other metrics", async () => {
+  const time = { now: Date.now() };
+  const [other, worked] = [uuidv7(), uuidv7()];
+  const health = await watched(time, healthRule, [other, worked]);
+  startEvaluator(time);
+  await health.reported(0, { machineId: other, metricNumber: unhealthyNumber });
+  await health.reported(2, { machineId: worked, metricNumber: unhealthyNumber });
+  await until(() => health.fired() !== null);
+  health.becomes({ plannedWork: { [worked]: { since: time.now } } });
+  time.now += 15_000;
+  await health.reported(0, { machineId: other, metricNumber: unhealthyNumber });
+  const memory = await watched(time, {}, [worked]);
+  memory.becomes({ plannedWork: { [worked]: { since: time.now } } });
+  await memory.reported(95);
+  await until(() => memory.fired() !== null);
+  expect(await health.events()).toEqual([["alert.fired", null]]);
 });
 
 test("a lag alert ends with the last replica, and a replica being created may be silent", async () => {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Samples } from "../metric/samples/samples.ts";
-import type { MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
+import { isInPlannedWork, type MonitoredOwner } from "#fleet/owner/monitored-owner.ts";
 import type { MonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import type { Ownership } from "#kernel/runtime/ownership.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -10,7 +10,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import {
   type AlertRuleObject,
   lookBackMs,
-  machinesOfMetric,
+  machinesOfRule,
   suspensionReason,
   type RulesByService,
   metricNumberOf,
@@ -103,7 +103,9 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
       }
       const before = expectedSince.get(id);
       const expectedSinceMs = new Map(
-        owner.machines.flatMap((each) => (each.isExpected ? [[each.id, before?.get(each.id) ?? now] as const] : [])),
+        owner.machines.flatMap((each) =>
+          each.isExpected && !isInPlannedWork(each, now) ? [[each.id, before?.get(each.id) ?? now] as const] : [],
+        ),
       );
       next.set(id, expectedSinceMs);
       active.push({ owner, rules: rules.filter(({ object }) => !object.spec.paused), expectedSinceMs });
@@ -129,7 +131,7 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
       if (metricNumber === undefined) return [];
       evaluated.set(metadata.id, rule.modRevision);
       const firesOnSilence = spec.noData === "fire" && status.fired?.state !== "no_data";
-      const measuredNodes = machinesOfMetric(owner, spec.metric);
+      const measuredNodes = machinesOfRule(owner, rule.object, now);
       const isSilent =
         firesOnSilence &&
         measuredNodes.some(({ id }) => now - (windows.get(id)?.newestMs(metricNumber) ?? 0) > staleAfterMs);

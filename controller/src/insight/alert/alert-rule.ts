@@ -1,7 +1,12 @@
 import { closestName } from "@holdfast/common/engine-catalog/closest-name.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import { appliesToEngine, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
-import type { MonitoredMachine, MonitoredOwner, Monitoring } from "#fleet/owner/monitored-owner.ts";
+import {
+  isInPlannedWork,
+  type MonitoredMachine,
+  type MonitoredOwner,
+  type Monitoring,
+} from "#fleet/owner/monitored-owner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Quota } from "#kernel/store/quota.ts";
@@ -200,11 +205,28 @@ export function suspensionReason({ noun, suspension }: MonitoredOwner): Resolved
 }
 
 /** The machines that can have the metric in their current role: samples of a former role do not count. */
-export function machinesOfMetric({ machines }: MonitoredOwner, metric: string): readonly MonitoredMachine[] {
+function machinesOfMetric({ machines }: MonitoredOwner, metric: string): readonly MonitoredMachine[] {
   const nodes = metricOf(metric)?.nodes;
   if (nodes === undefined) return machines;
   return machines.filter(({ role }) => (role === "primary") === (nodes === "primary"));
 }
+
+/**
+ * The machines whose samples decide a rule now. Planned work on a machine explains its health, so until a rule fires
+ * these samples do not count.
+ */
+export function machinesOfRule(
+  owner: MonitoredOwner,
+  { spec, status }: AlertRuleObject,
+  now: number,
+): readonly MonitoredMachine[] {
+  const machines = machinesOfMetric(owner, spec.metric);
+  if (spec.metric !== healthMetric || status.fired !== null) return machines;
+  return machines.filter((machine) => !isInPlannedWork(machine, now));
+}
+
+/** The metric of a machine's own checks. */
+const healthMetric = "health";
 
 type DefaultRule = Pick<
   AlertRuleSpec,

@@ -5,7 +5,7 @@ import type { Samples } from "../metric/samples/samples.ts";
 import {
   type AlertRuleObject,
   lookBackMs,
-  machinesOfMetric,
+  machinesOfRule,
   suspensionReason,
   metricNumberOf,
   parametersOf,
@@ -46,7 +46,7 @@ export function createEvaluateRules(deps: {
       active.flatMap((rule) => {
         const metricNumber = metricNumberOf(rule);
         if (metricNumber === undefined) return [];
-        const measuredNodes = machinesOfMetric(owner, rule.spec.metric);
+        const measuredNodes = machinesOfRule(owner, rule, nowMs);
         const values = new Map(measuredNodes.map(({ id }) => [id, reader.window(id)?.values(metricNumber) ?? []]));
         const { fired } = rule.status;
         const before = {

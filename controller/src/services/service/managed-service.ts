@@ -259,6 +259,8 @@ export interface ManagedServiceStatus {
   readonly autoscale?: LastGrowth;
   /** Problems of members by event type and node, such as `node.unhealthy <node id>`; absent: none. */
   readonly warnings?: Readonly<Record<string, WarningRecord>>;
+  /** Planned work on members by node id (`member/planned-work.ts`); absent: none. */
+  readonly plannedWork?: Readonly<Record<string, PlannedWork>>;
   /** End of the discarded log that was announced last, by node id. */
   readonly discarded?: Readonly<Record<string, string>>;
   /** Logical replication slots of the primary; absent until it has one. */
@@ -308,6 +310,16 @@ export interface LogicalSlot {
 export interface WarningRecord {
   readonly since: number;
   readonly announced: boolean;
+}
+
+/** Planned work on a member: a restart, another size or image, its replacement, or the drain of its host. */
+export interface PlannedWork {
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  /** True once the member was settled, or has failed, in the same operation. */
+  readonly hasEnded?: true;
+  /** True if the member's host is or was drained. */
+  readonly ofDrain?: true;
 }
 
 /** Fill level of a service's disks that was last announced. */

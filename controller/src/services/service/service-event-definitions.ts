@@ -137,7 +137,7 @@ export const serviceEventDefinitions = {
     example: { ...running, ...replica },
   },
   "node.unhealthy": {
-    when: "a node of a service with several is in Error, unreachable or unhealthy for 10 s; emitted once, and again only after the node was healthy",
+    when: "a node of a service with several is in Error, unreachable or unhealthy for 10 s; emitted once, and again only after the node was healthy; planned work on the node explains it for 5 minutes",
     data: { ...serviceData, ...nodeData, reason: { type: "string", meaning: "reason of its first failing check" } },
     example: { ...running, ...replica, reason: "The replica is not connected to its primary." },
   },
@@ -153,7 +153,7 @@ export const serviceEventDefinitions = {
     example: { ...running, ...replica, discarded_from: "0/5000148", discarded_bytes: 8_312, kept_bytes: 8_312 },
   },
   "service.replication_degraded": {
-    when: "replicas are not connected to the primary for 10 s; emitted once, and again only after all were connected",
+    when: "replicas are not connected to the primary for 10 s; emitted once, and again only after all were connected; planned work on all of them explains it for 5 minutes",
     data: {
       ...serviceData,
       missing: { type: "string[]", meaning: "host names of the replicas that are not connected" },
@@ -240,7 +240,7 @@ export const serviceEventDefinitions = {
     },
   },
   "service.health_changed": {
-    when: "a service's health has had a new status for 10 s",
+    when: "a service's health has had a new status for 10 s; planned work on a node explains degraded and unknown for 5 minutes",
     data: {
       ...serviceData,
       from: { type: "string", meaning: "`healthy`, `degraded`, `unhealthy` or `unknown`: the status before" },

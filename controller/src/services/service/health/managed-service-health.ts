@@ -12,6 +12,7 @@ import type { ObservedNode, ObservedService } from "../reconcile/observed-servic
 import { isEstablished } from "../member/members.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { serviceEvent } from "../service-events.ts";
+import { plannedRecheckInMs } from "../member/planned-work.ts";
 import { isRequiredForService, memberChecks } from "../member/member-roles.ts";
 
 type Level = ServiceHealth["status"];
@@ -141,7 +142,10 @@ function nodeStatusOf(
 /** Time that a status must last to be recorded as an event. */
 const healthStableMs = 10_000;
 
-/** The recorded health, and the event of a status that has lasted for 10 s. */
+/**
+ * The recorded health, and the event of a status that has lasted for 10 s. While planned work explains the state of a
+ * member, only `healthy` and `unhealthy` are announced.
+ */
 export function healthTransition(
   service: ManagedServiceObject,
   now: number,
@@ -151,7 +155,8 @@ export function healthTransition(
   const before = healthMemory ?? { announced: health.status, status: health.status, since: now };
   const record = before.status === health.status ? before : { ...before, status: health.status, since: now };
   const isFinished = record.announced === record.status || service.metadata.deletionRequestedAt !== undefined;
-  if (isFinished || now - record.since < healthStableMs) return { record, event: undefined };
+  if (isFinished || now - record.since < healthStableMs || isExplained(service, now))
+    return { record, event: undefined };
   const event = serviceEvent("service.health_changed", service, {
     from: record.announced,
     to: record.status,
@@ -161,10 +166,18 @@ export function healthTransition(
   return { record: { ...record, announced: record.status }, event };
 }
 
+/** True while planned work on a member explains that the service is degraded, or its health unknown. */
+function isExplained(service: ManagedServiceObject, now: number): boolean {
+  const { status } = service.status.health;
+  return (status === "degraded" || status === "unknown") && plannedRecheckInMs(service, now) !== null;
+}
+
 /** Milliseconds until the current status is recorded; null if there is nothing to record. */
-export function healthRecheckInMs({ metadata, status }: ManagedServiceObject, now: number): number | null {
+export function healthRecheckInMs(service: ManagedServiceObject, now: number): number | null {
+  const { metadata, status } = service;
   const record = status.healthMemory;
   if (record === undefined || record.announced === record.status || metadata.deletionRequestedAt !== undefined)
     return null;
+  if (isExplained(service, now)) return plannedRecheckInMs(service, now);
   return Math.max(1, record.since + healthStableMs - now);
 }

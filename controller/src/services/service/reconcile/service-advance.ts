@@ -12,6 +12,7 @@ import { managedServiceEvent } from "./managed-service-event.ts";
 import { faultOf, isHealthy } from "./managed-service-plan.ts";
 import type { ObservedService } from "./observed-service.ts";
 import { warningTransitions } from "../member/member-warnings.ts";
+import { plannedWorkOf } from "../member/planned-work.ts";
 import { withCompletedMoves } from "../member/move-node.ts";
 import { restartsOf } from "../member/restarts.ts";
 import { progressOf } from "./managed-service-progress.ts";
@@ -41,6 +42,7 @@ export function advance(
     nodes: nodeStatusesOf(before, observed),
     observedGeneration: isHealthy(before, observed) ? before.spec.instanceGeneration : before.status.observedGeneration,
   });
+  after = withPlannedWork(after, plannedWorkOf(after, observed, operation, now));
   const { record: healthMemory, event: healthEvent } = healthTransition(after, now);
   after = withWriteFence(withStatus(after, { healthMemory }), observed);
   if (healthEvent !== undefined) events.push(healthEvent);
@@ -177,6 +179,14 @@ function withWarnings(
 ): ManagedServiceObject {
   const { warnings: _, ...status } = service.status;
   return { ...service, status: { ...status, ...(Object.keys(warnings).length > 0 && { warnings }) } };
+}
+
+function withPlannedWork(
+  service: ManagedServiceObject,
+  plannedWork: ManagedServiceStatus["plannedWork"] | undefined,
+): ManagedServiceObject {
+  const { plannedWork: _, ...status } = service.status;
+  return { ...service, status: { ...status, ...(plannedWork !== undefined && { plannedWork }) } };
 }
 
 function withStatus(service: ManagedServiceObject, change: Partial<ManagedServiceStatus>): ManagedServiceObject {
