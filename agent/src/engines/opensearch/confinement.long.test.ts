@@ -74,10 +74,11 @@ const forAdmins: readonly Attempt[] = [
   ["PUT", "/_scripts/s", { script: { lang: "painless", source: "1 + 1" } }],
   ["POST", "/_aliases", { actions: [{ add: { index: "orders", alias: "all-orders" } }] }],
   ["PUT", "/orders/_settings", { index: { refresh_interval: "2s" } }],
+  ["DELETE", "/_search/point_in_time/_all"],
 ];
 
-/** Figures of all indices, which every role may read, also before the first index of a user. */
-const figures: readonly Attempt[] = [
+/** Calls without contents of indices, which every role may make, also before the first index of a user. */
+const withoutContents: readonly Attempt[] = [
   ["GET", "/_cat/recovery"],
   ["GET", "/_cat/segments"],
   ["GET", "/_cat/segment_replication"],
@@ -86,6 +87,9 @@ const figures: readonly Attempt[] = [
   ["GET", "/_shard_stores"],
   ["GET", "/_data_stream"],
   ["GET", "/_data_stream/_stats"],
+  ["GET", "/_search/point_in_time/_all"],
+  ["POST", "/_analyze", { text: "some words" }],
+  ["POST", "/_scripts/painless/_execute", { script: { source: "6 * 7" } }],
 ];
 
 /** Calls about all indices, which every role may make once there is an index of a user. */
@@ -107,7 +111,7 @@ const forAll: readonly Attempt[] = [
   ["GET", "/"],
   ["GET", "/_cluster/health"],
   ["GET", "/_cat/nodes"],
-  ...figures,
+  ...withoutContents,
   ...aboutAll,
   ["GET", "/orders/_doc/1"],
   ["POST", "/orders/_search", { query: { match_all: {} } }],
@@ -133,8 +137,8 @@ describe.skipIf(skip !== undefined)("users of opensearch", () => {
     await machine.bringUp();
     for (const user of users) clients.set(user, openClient(machine, { user, password: "secret" }));
     for (const user of users)
-      for (const [method, path] of figures)
-        if ((await statusOf(user, [method, path])) !== 200) refusedWhenEmpty.push(`${user} ${path}`);
+      for (const attempt of withoutContents)
+        if ((await statusOf(user, attempt)) !== 200) refusedWhenEmpty.push(`${user} ${attempt[1]}`);
     expect(await statusOf("app_user", ["PUT", "/orders/_doc/1?refresh=true", { value: 1 }])).toBe(201);
     // Of a backup that runs: the engine answers 404 for an absent snapshot before it checks rights.
     const { instance, signal } = machine;
@@ -166,6 +170,44 @@ describe.skipIf(skip !== undefined)("users of opensearch", () => {
 
   it.each(titled(forAll))("may in each role: %s", async (_, attempt) => {
     expect(await statuses(attempt)).toEqual({ app_user: 200, writer: 200, reader: 200 });
+  });
+
+  it("try a script without a document of the platform or of the security plugin", async () => {
+    for (const [index, id] of [
+      [platform, "1"],
+      [security, "internalusers"],
+    ] as const)
+      for (const user of users) {
+        const script = { source: "doc['_id'].value == params.id", params: { id } };
+        const setup = { context: "filter", context_setup: { index, document: {} } };
+        const { body } = await as(user).send("POST", "/_scripts/painless/_execute", { script, ...setup });
+        expect(body).toEqual({ result: false });
+      }
+  });
+
+  it("end their own points in time in each role", async () => {
+    for (const user of users) {
+      const opened = await as(user).send("POST", "/orders/_search/point_in_time?keep_alive=1m");
+      const { pit_id: id } = opened.body as { pit_id: string };
+      expect(await statusOf(user, ["DELETE", "/_search/point_in_time", { pit_id: [id] }])).toBe(200);
+    }
+  });
+
+  it("create a data stream by a first document as readwrite, from an admin's template", async () => {
+    const template = { index_patterns: ["events-*"], data_stream: {} };
+    expect(await statusOf("app_user", ["PUT", "/_index_template/events", template])).toBe(200);
+    const document = { "@timestamp": "2026-01-01T00:00:00Z" };
+    const create = (user: User, name: string) => statusOf(user, ["POST", `/${name}/_doc?refresh=true`, document]);
+    expect([await create("writer", "events-a"), await create("reader", "events-b")]).toEqual([201, 403]);
+    const line = JSON.stringify(document);
+    const bulk = await as("writer").send("POST", "/_bulk?refresh=true", `{"create":{"_index":"events-c"}}\n${line}\n`);
+    expect(bulk.body).toMatchObject({ errors: false });
+    for (const name of ["events-a", "events-c"])
+      expect((await as("reader").send("GET", `/${name}/_count`)).body).toMatchObject({ count: 1 });
+    for (const method of ["PUT", "DELETE"] as const)
+      expect(await statusOf("writer", [method, "/_data_stream/events-d"])).toBe(403);
+    expect(await statusOf("app_user", ["DELETE", "/_data_stream/events-*"])).toBe(200);
+    expect(await statusOf("app_user", ["DELETE", "/_index_template/events"])).toBe(200);
   });
 
   it("see figures before there is an index", () => {

@@ -44,8 +44,10 @@ const managesModels = [
   `${models}/model_groups/*`,
   `${models}/tasks/*`,
 ];
+/** Runs a script on a document of the request, which it stores in no index; searches may run scripts, too. */
+const tryScript = "cluster:admin/scripts/painless/execute";
 /** State and figures of the cluster, which every role reads. */
-const watching = ["cluster:monitor/*", "indices:admin/aliases/get", ...spanning, ...usesModels];
+const watching = ["cluster:monitor/*", "indices:admin/aliases/get", ...spanning, ...usesModels, tryScript];
 const definitions = [
   "cluster:admin/ingest/*",
   "cluster:admin/search/pipeline/*",
@@ -65,22 +67,33 @@ const readMetadata = [
   "indices:admin/shards/search_shards",
 ];
 
-/** Figures without contents, of all indices: the plugin leaves out none in these calls, and would refuse them. */
-const figures = [
+/**
+ * Calls that reach no contents, also those that name no index: the plugin takes them for calls about all indices, and
+ * would refuse them.
+ */
+const withoutContents = [
   "indices:monitor/recovery",
   "indices:monitor/segments",
   "indices:monitor/shard_stores",
   "indices:monitor/segment_replication",
   "indices:monitor/data_stream/stats",
   "indices:admin/data_stream/get",
+  "indices:admin/analyze",
+  "indices:data/read/point_in_time/readall",
 ];
+/** Ends the points in time of all users. */
+const endAllPointsInTime = "indices:data/read/point_in_time/delete";
 
-function role(cluster: readonly string[], indices: readonly string[]): RoleDefinition {
+function role(
+  cluster: readonly string[],
+  indices: readonly string[],
+  ofAll: readonly string[] = withoutContents,
+): RoleDefinition {
   return {
     cluster_permissions: [...cluster],
     index_permissions: [
       { index_patterns: [userIndices], allowed_actions: [...indices] },
-      { index_patterns: ["*"], allowed_actions: [...figures] },
+      { index_patterns: ["*"], allowed_actions: [...ofAll] },
     ],
   };
 }
@@ -92,11 +105,12 @@ function role(cluster: readonly string[], indices: readonly string[]): RoleDefin
 export function rolesFor({ writesBlocked }: { readonly writesBlocked: boolean }): Record<RoleName, RoleDefinition> {
   const readers = [...reading, ...readMetadata];
   const deletes = ["indices:data/write/delete*", "indices:admin/refresh*", "indices:admin/flush*"];
+  const ofAll = [...withoutContents, endAllPointsInTime];
   const freeing = [...readers, ...deletes, "indices:data/write/bulk*", "indices:admin/delete"];
   return {
     admin: writesBlocked
-      ? role([...watching, "indices:data/write/bulk"], freeing)
-      : role([...watching, ...managesModels, ...definitions, ...writing], ["indices_all"]),
+      ? role([...watching, "indices:data/write/bulk"], freeing, ofAll)
+      : role([...watching, ...managesModels, ...definitions, ...writing], ["indices_all"], ofAll),
     readwrite: writesBlocked
       ? role([...watching, "indices:data/write/bulk"], [...readers, ...deletes, "indices:data/write/bulk*"])
       : role(
