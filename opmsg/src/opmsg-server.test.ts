@@ -49,6 +49,7 @@ async function startEngine(name: Access): Promise<string> {
           ok: 1,
           by: name,
           command,
+          maxWriteBatchSize: 100_000,
           padding: "x".repeat(command === "find" ? 3_000_000 : 0),
         });
         const to = { requestId: 9, responseTo: readHeader(header).requestId, opCode: opCodes.msg };
@@ -128,6 +129,13 @@ test("the user of the sign-in chooses the process, by saslStart or in a greeting
   await other.send(greeting("writer"));
   expect(await other.send(opMsg({ find: "c", $db: "d" }))).toMatchObject({ by: "readwrite" });
   expect(received).not.toContain("readonly: insert");
+});
+
+test("greetings have the number of writes that the engine takes in one command", async () => {
+  const { send } = await client();
+  expect(await send(opMsg({ hello: 1 }))).toMatchObject({ by: "readonly", maxWriteBatchSize: 25_000, ok: 1 });
+  expect(await send(greeting("writer"))).toMatchObject({ by: "readwrite", maxWriteBatchSize: 25_000 });
+  expect(await send(opMsg({ find: "c", $db: "d" }))).toMatchObject({ maxWriteBatchSize: 100_000 });
 });
 
 test("a sign-in as another user leaves the process of the first one", async () => {

@@ -85,6 +85,51 @@ test("a document sequence that the command does not have ends the connection", (
   expect(refusalOf(message("insert", "documents"), { ...reader, access: "readwrite" })).toBeUndefined();
 });
 
+test("a command that does not exist is refused by its code, also with its document sequences", () => {
+  const bulk = opMsg({ bulkWrite: 1 }, { sequences: [{ identifier: "ops", documents: [{}] }] });
+  expect(refusalOf(readRequest(bulk), reader)?.code).toBe(notFound);
+  expect(refusalOf(readRequest(bulk), undefined)?.code).toBe(unauthorized);
+});
+
+const [notSupported, badValue] = [115, 2];
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each<[string, Document, code: number | undefined]>([
+  ["a collection",                          { create: "c" },                                                  undefined],
+  ["a collection of mongorestore",          { create: "c", idIndex: { key: { _id: 1 } }, writeConcern: { w: "majority" } }, undefined],
+  ["a collection with default options",     { create: "c", capped: false, collation: { locale: "simple" }, validator: {} }, undefined],
+  ["a view",                                { create: "v", viewOn: "c", pipeline: [] },                       notSupported],
+  ["a validator",                           { create: "c", validator: { a: { $gt: 1 } } },                    notSupported],
+  ["a capped collection",                   { create: "c", capped: true, size: 100 },                         notSupported],
+  ["a collation",                           { create: "c", collation: { locale: "en", strength: 2 } },        notSupported],
+  ["a time series",                         { create: "c", timeseries: { timeField: "t" } },                  notSupported],
+  ["an option of a newer release",          { create: "c", clusteredIndex: {} },                              notSupported],
+  ["a changed validator",                   { collMod: "c", validator: { a: 1 } },                            notSupported],
+  ["a changed view",                        { collMod: "c", viewOn: "d", pipeline: [] },                      notSupported],
+  ["a changed index",                       { collMod: "c", index: { name: "a", expireAfterSeconds: 5 } },    undefined],
+  ["a write for one member",                { insert: "c", documents: [{}], writeConcern: { w: 1, j: true } }, undefined],
+  ["a write without a response",            { insert: "c", documents: [{}], writeConcern: { w: 0 } },         undefined],
+  ["a write for two members",               { insert: "c", documents: [{}], writeConcern: { w: 2 } },         badValue],
+  ["a write for a fraction of members",     { insert: "c", documents: [{}], writeConcern: { w: 1.5 } },       badValue],
+  ["a write for tagged members",            { delete: "c", deletes: [], writeConcern: { w: "dc2" } },         badValue],
+  ["a write for members by their tags",     { update: "c", updates: [], writeConcern: { w: { dc: 1 } } },     badValue],
+  ["$out for two members",                  { ...pipeline({ $out: "d" }), writeConcern: { w: 3 } },           badValue],
+  ["a time by the hour",                    pipeline({ $set: { d: { $dateTrunc: { date: "$d", unit: "hour" } } } }), undefined],
+  ["a date by the day",                     pipeline({ $set: { d: { $dateTrunc: { date: "$d", unit: "day" } } } }), notSupported],
+  ["a date by a computed unit",             pipeline({ $group: { _id: { $dateTrunc: { date: "$d", unit: "$u" } } } }), notSupported],
+  ["a date in a filter",                    { find: "c", filter: { $expr: { $dateTrunc: { unit: "week" } } } }, notSupported],
+  ["an inserted field of that name",        { insert: "c", documents: [{ $dateTrunc: { unit: "day" } }] },    undefined],
+  ["a text with that name",                 { find: "c", filter: { a: "$dateTrunc" } },                       undefined],
+])("%s is refused if the engine would do something else", (_, command, code) => {
+  expect(codeOf(command, "readwrite")).toBe(code);
+});
+
+test("a wrong date in an update, also in its document sequence, is refused", () => {
+  const update = { q: {}, u: [{ $set: { d: { $dateTrunc: { date: "$d", unit: "month" } } } }] };
+  const message = opMsg({ update: "c" }, { sequences: [{ identifier: "updates", documents: [update] }] });
+  expect(refusalOf(readRequest(message), { ...reader, access: "readwrite" })?.code).toBe(notSupported);
+});
+
 const userOf = (command: Document) => signInOf(readRequest(opMsg(command)));
 
 // biome-ignore format: a table, aligned so that it reads as one

@@ -3,6 +3,7 @@ import { bsonTypes, documentsOf, type Field, fieldsNamed, fieldsOf } from "./pro
 import { ProtocolError } from "./protocol/message.ts";
 import type { Request } from "./protocol/request.ts";
 import type { CommandError } from "./protocol/response.ts";
+import { unsupportedOf } from "./unsupported.ts";
 
 /** Fields by which a command belongs to a transaction. */
 const transactionFields = ["autocommit", "startTransaction"];
@@ -22,9 +23,9 @@ export function refusalOf(
   user: { readonly access: Access; readonly isReplica: boolean } | undefined,
 ): CommandError | undefined {
   const { command, fields, sequences } = request;
-  if (sequences.some((identifier) => identifier !== sequenceOf.get(command)))
-    throw new ProtocolError(`the command ${command} has no such document sequence`);
   const commandClass = classOf(command);
+  if (commandClass !== undefined && sequences.some((identifier) => identifier !== sequenceOf.get(command)))
+    throw new ProtocolError(`the command ${command} has no such document sequence`);
   // The engine keeps a session for half an hour.
   if (user === undefined && fieldsNamed(fields, "lsid").length > 0)
     return unauthorized("there are no users authenticated");
@@ -47,11 +48,13 @@ export function refusalOf(
       codeName: "Location40573",
       message: "The $changeStream stage is only supported on replica sets",
     };
-  if (commandClass !== "writing" && !stages.some((stage) => writingStages.includes(stage))) return undefined;
+  if (commandClass !== "writing" && !stages.some((stage) => writingStages.includes(stage)))
+    return unsupportedOf(request);
   if (user.access === "readonly")
     return unauthorized(`not authorized to execute command ${command}: the user may only read`);
   // Drivers that get this code close their connections and look the primary up again.
-  return user.isReplica ? { code: 10_107, codeName: "NotWritablePrimary", message: "not primary" } : undefined;
+  if (user.isReplica) return { code: 10_107, codeName: "NotWritablePrimary", message: "not primary" };
+  return unsupportedOf(request);
 }
 
 function illegalOperation(message: string): CommandError {

@@ -56,6 +56,8 @@ describe.skipIf(skip !== undefined || !asRoot)("clients of MongoDB's API", () =>
       expect(printed).toMatch(/_id: 2, name: 'two'[^]*_id: 1, name: 'one'/);
       expect(printed).toMatch(/^.*shell$/m);
       expect(printed).toContain("use the platform's API to manage users and roles");
+      const evaluated = await runMongosh(platform, docs, [], ["--eval", "db.shell.countDocuments()"]);
+      expect(evaluated.trim()).toBe("2");
     },
     withinMs,
   );

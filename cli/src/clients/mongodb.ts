@@ -1,5 +1,10 @@
 import type { EngineClient } from "./engine-client.ts";
 
+/** True for an argument of the shell that is a file, or that makes the next one a script. */
+function isScript(argument: string): boolean {
+  return !argument.startsWith("-") || /^--(eval|file)(=|$)|^-f/.test(argument);
+}
+
 /** MongoDB's shell. It gets the password in a script, since its arguments are visible to other users of the machine. */
 export const mongodb: EngineClient = {
   programs: ["mongosh"],
@@ -9,7 +14,10 @@ export const mongodb: EngineClient = {
     const options = new URLSearchParams({ tls: "true", authSource: "admin", tlsCAFile: files.write("ca.pem", ca) });
     const uri = `mongodb://${name}:${secret}@${host}:${port}/${database ?? connection.database}?${options.toString()}`;
     const script = files.write("connect.js", `db = connect(${JSON.stringify(uri)});\n`);
-    return { args: ["--nodb", "--quiet", "--shell", script], environment: {} };
+    // The shell runs all of --eval before any file.
+    return { args: ["--nodb", "--quiet", "--eval", `void load(${JSON.stringify(script)})`], environment: {} };
   },
+  /** A session with a script or a file ends after it. */
+  arguments: (args) => (args.some(isScript) ? args : ["--shell", ...args]),
   hasManagedUsersOnly: true,
 };

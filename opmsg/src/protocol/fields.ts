@@ -2,7 +2,16 @@ import { onDemand } from "bson";
 import { ProtocolError } from "./message.ts";
 
 /** Types of BSON's specification that the front end reads. */
-export const bsonTypes = { string: 2, document: 3, array: 4, binary: 5 } as const;
+export const bsonTypes = {
+  double: 1,
+  string: 2,
+  document: 3,
+  array: 4,
+  binary: 5,
+  boolean: 8,
+  int32: 16,
+  int64: 18,
+} as const;
 
 /** A field of a document; `value` has the bytes of its value. A name may occur several times. */
 export interface Field {
@@ -32,6 +41,13 @@ export function fieldsNamed(fields: readonly Field[], name: string): Field[] {
 /** Text of a string; undefined for another type. */
 export function textOf({ type, value }: Field): string | undefined {
   return type === bsonTypes.string && value.length >= 5 ? value.toString("utf8", 4, value.length - 1) : undefined;
+}
+
+/** Value of a number, except Decimal128; undefined for another type. */
+export function numberOf({ type, value }: Field): number | undefined {
+  if (type === bsonTypes.int32) return value.readInt32LE(0);
+  if (type === bsonTypes.int64) return Number(value.readBigInt64LE(0));
+  return type === bsonTypes.double ? value.readDoubleLE(0) : undefined;
 }
 
 /** Bytes of a binary value; undefined for another type. */

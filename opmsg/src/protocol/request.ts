@@ -4,6 +4,8 @@ import { type Header, headerBytes, opCodes, ProtocolError, readHeader } from "./
 /** A command of a client, and the message that has it. */
 export interface Request {
   readonly header: Header;
+  /** The message without its header. */
+  readonly body: Buffer;
   /** Name of the command: the first field of its document. */
   readonly command: string;
   /** Fields of the command's document. */
@@ -47,7 +49,7 @@ function readMsg(header: Header, body: Buffer): Request {
     offset += 1 + size;
   }
   if (command === undefined) throw new ProtocolError("a message without a command");
-  return { ...commandOf(header, command), sequences, isUnacknowledged: (bits & flags.moreToCome) !== 0 };
+  return { ...commandOf(header, command), body, sequences, isUnacknowledged: (bits & flags.moreToCome) !== 0 };
 }
 
 /** OP_QUERY: flags, a C string with the collection, two numbers, and the command. */
@@ -58,7 +60,7 @@ function readQuery(header: Header, body: Buffer): Request {
   if (!body.toString("utf8", 4, nameEnd).endsWith(".$cmd")) throw new ProtocolError("a query that is not a command");
   const end = start + sizeAt(body, start);
   if (end !== body.length) throw new ProtocolError("a query with more than a command");
-  return { ...commandOf(header, body.subarray(start, end)), sequences: [], isUnacknowledged: false };
+  return { ...commandOf(header, body.subarray(start, end)), body, sequences: [], isUnacknowledged: false };
 }
 
 function commandOf(header: Header, document: Buffer): Pick<Request, "header" | "command" | "fields"> {

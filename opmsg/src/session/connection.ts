@@ -4,7 +4,7 @@ import type { CapacityQueue } from "@holdfast/common/concurrency/capacity-queue.
 import type { Access } from "../commands.ts";
 import { headerBytes, messageBytesMax, ProtocolError, readHeader } from "../protocol/message.ts";
 import { readRequest, type Request } from "../protocol/request.ts";
-import { type CommandError, writeRefusal } from "../protocol/response.ts";
+import { type CommandError, editOf, type ResponseEdit, writeRefusal } from "../protocol/response.ts";
 import { refusalOf } from "../refusal.ts";
 import type { Accesses } from "./accesses.ts";
 import { type ByteSource, createByteSource } from "./byte-source.ts";
@@ -99,7 +99,7 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
     backend ??= await openBackend(deps.sockets[signedIn?.access ?? "readonly"]);
     if (
       backend === undefined ||
-      !(await backend.forward(message, request.isUnacknowledged ? undefined : client, closed.signal))
+      !(await backend.forward(message, request.isUnacknowledged ? undefined : client, closed.signal, editOf(request)))
     )
       client.destroy();
   }
@@ -155,8 +155,11 @@ function sizeOf(header: Buffer, max: number): number {
 
 /** A connection to a process of the engine. */
 interface Backend {
-  /** Sends a message and passes its response on, or drops it without `to`. False if the connection ended before. */
-  forward(message: Buffer, to: Socket | undefined, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Sends a message and passes its response on, or drops it without `to`. `edit` changes the response in place. False if
+   * the connection ended before.
+   */
+  forward(message: Buffer, to: Socket | undefined, signal: AbortSignal, edit?: ResponseEdit): Promise<boolean>;
   end(): void;
 }
 
@@ -171,12 +174,20 @@ async function openBackend(path: string): Promise<Backend | undefined> {
   socket.on("error", () => socket.destroy());
   const source: ByteSource = createByteSource(socket);
   return {
-    async forward(message, to, signal) {
+    async forward(message, to, signal, edit) {
       socket.write(message);
       const header = await source.take(headerBytes);
       if (header === undefined) return false;
+      const rest = readHeader(header).length - headerBytes;
+      if (edit !== undefined && rest <= unknownBytesMax) {
+        const body = await source.take(rest);
+        if (body === undefined) return false;
+        edit(body);
+        to?.write(Buffer.concat([header, body]));
+        return true;
+      }
       to?.write(header);
-      return source.pass(readHeader(header).length - headerBytes, to, signal);
+      return source.pass(rest, to, signal);
     },
     end: () => socket.destroy(),
   };

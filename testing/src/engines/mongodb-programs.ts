@@ -30,11 +30,15 @@ export async function runPythonMongodb(platform: Platform, service: RunningServi
   });
 }
 
-/** Runs mongosh as `services connect` starts it, with these lines as its input; resolves with what it printed. */
+/**
+ * Runs mongosh as `services connect` starts it, with the user's `own` arguments and these lines as its input; resolves
+ * with what it printed.
+ */
 export async function runMongosh(
   platform: Platform,
   service: RunningService,
   lines: readonly string[],
+  own: readonly string[] = [],
 ): Promise<string> {
   const programs = await npmEnvironment(mongosh);
   const { connection, password } = service;
@@ -47,7 +51,7 @@ export async function runMongosh(
       },
     };
     const { args, environment } = mongodb.session(connection, { user: connection.user, password }, files);
-    const argv = [process.execPath, join(programs, "mongosh"), ...args];
+    const argv = [process.execPath, join(programs, "mongosh"), ...args, ...(mongodb.arguments?.(own) ?? own)];
     const input = [...lines, "exit", ""].join("\n");
     // It writes its history and its log into the home directory.
     return runWithNames(directory, argv, { environment: { ...environment, HOME: directory }, input });
