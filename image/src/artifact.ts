@@ -69,8 +69,8 @@ export interface PluginRequest {
 }
 
 /**
- * A program from a Debian package that the operator of the host adds. Nothing else of the package is used, and no script
- * of it runs. `path` is the program's path in the image.
+ * A program from a Debian package that the operator of the host adds. Nothing else of the package is used, and no
+ * script of it runs. `path` is the program's path in the image.
  */
 export interface DebRequest {
   readonly kind: "deb";
@@ -98,8 +98,8 @@ export interface TextRequest {
 export interface Artifact {
   readonly kind: ArtifactRequest["kind"];
   /**
-   * Name in its registry: module of a Go program, `group:artifact`, npm or Debian package. A text has one by its recipe,
-   * a plugin by its descriptor.
+   * Name in its registry: module of a Go program, `group:artifact`, npm or Debian package. A text has one by its
+   * recipe, a plugin by its descriptor.
    */
   readonly name: string;
   readonly version: string;

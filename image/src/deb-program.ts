@@ -8,8 +8,8 @@ import type { FetchOptions } from "./tool-tree.ts";
 import { inWorkDirectory } from "./work-directory.ts";
 
 /**
- * Adds a program of an operator's Debian package to the archive, so that the package is no longer needed. dpkg-deb, which
- * is wherever mmdebstrap is, unpacks it; no script of the package runs. Throws ImageImpossible for another package than
+ * Adds a program of an operator's Debian package to the archive, so that the package is no longer needed. dpkg-deb,
+ * which mmdebstrap requires, unpacks it; no script of the package runs. Throws ImageImpossible for another package than
  * the checked one, or one without the program.
  */
 export async function addProgramOfDeb(

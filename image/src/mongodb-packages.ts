@@ -38,11 +38,11 @@ async function serverIn(directory: string): Promise<DebRequest> {
   const architecture = architectures[process.arch] ?? process.arch;
   const names = (await readdir(directory)).filter((each) => each.startsWith(`${mongodPackage}_`)).sort();
   const [name, second] = names.filter((each) => each.endsWith(`_${architecture}.deb`));
-  const wanted = `${mongodPackage}_${mongodSeries}.N_${architecture}.deb`;
-  if (name === undefined) throw new DebFault(`the directory has no ${wanted}`);
+  const requested = `${mongodPackage}_${mongodSeries}.N_${architecture}.deb`;
+  if (name === undefined) throw new DebFault(`the directory has no ${requested}`);
   if (second !== undefined) throw new DebFault(`the directory has both ${name} and ${second}: remove one of them`);
   const version = name.slice(mongodPackage.length + 1, -`_${architecture}.deb`.length);
-  if (!/^8\.0\.\d{1,4}$/.test(version)) throw new DebFault(`${name}: use ${wanted}`);
+  if (!/^8\.0\.\d{1,4}$/.test(version)) throw new DebFault(`${name}: use ${requested}`);
   const file = join(directory, name);
   try {
     const facts = await lstat(file);

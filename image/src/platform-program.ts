@@ -43,17 +43,17 @@ export interface HostEngine {
 }
 
 /**
- * Engines that the host has installed, with the server program of the `wanted` version: Debian's versioned PostgreSQL
- * directories first, the newest before older ones, then PATH.
+ * Engines that the host has installed, with the server program of the `requested` version: Debian's versioned
+ * PostgreSQL directories first, the newest before older ones, then PATH.
  */
 export function findHostEngines(
   program: Program,
-  wanted: string,
+  requested: string,
   environment: Readonly<Record<string, string | undefined>>,
   versionedRoot = "/usr/lib/postgresql",
 ): HostEngine[] {
   const found: HostEngine[] = [];
-  const executable = executableOf(program, wanted);
+  const executable = executableOf(program, requested);
   if (program === "postgresql") {
     const versions = list(versionedRoot).filter((name) => /^\d+$/.test(name));
     for (const version of versions.sort((a, b) => Number(b) - Number(a))) {

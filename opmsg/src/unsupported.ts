@@ -49,7 +49,7 @@ function isKnown(field: Field, known: readonly string[]): boolean {
   return field.name === "validator" && inner.length === 0;
 }
 
-/** The engine acknowledges a write by itself, whatever the concern; greetings call it a standalone server. */
+/** The engine ignores the concern of a write. Its greetings are those of a standalone server, whose errors these are. */
 function unmetConcern(fields: readonly Field[]): CommandError | undefined {
   const concerns = fieldsNamed(fields, "writeConcern").filter(({ type }) => type === bsonTypes.document);
   for (const w of concerns.flatMap(({ value }) => fieldsNamed(fieldsOf(value), "w"))) {
@@ -73,7 +73,7 @@ const computing = new Set([
   "findandmodify",
   "update",
 ]);
-/** The operator with a document, as BSON has it at any depth. */
+/** The type, document, and the name of the operator: the begin of its element in BSON at any depth. */
 const dateTrunc = Buffer.from("\u0003$dateTrunc\0", "latin1");
 /** Units for which the engine computes the right time. */
 const rightUnits = ["hour", "minute", "second", "millisecond"];

@@ -156,8 +156,8 @@ function sizeOf(header: Buffer, max: number): number {
 /** A connection to a process of the engine. */
 interface Backend {
   /**
-   * Sends a message and passes its response on, or drops it without `to`. `edit` changes the response in place. False if
-   * the connection ended before.
+   * Sends a message and passes its response on, or drops it without `to`. `edit` changes the response in place. False
+   * if the connection ended before.
    */
   forward(message: Buffer, to: Socket | undefined, signal: AbortSignal, edit?: ResponseEdit): Promise<boolean>;
   end(): void;
