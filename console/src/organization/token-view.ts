@@ -46,7 +46,7 @@ export function newTokenOf({ scopes, lifetime, limit, services }: TokenInput): N
 }
 
 /** Objects that a token may access. */
-export type TokenAccess =
+type TokenAccess =
   | { readonly kind: "everything" }
   | {
       readonly kind: "limited";
