@@ -7,6 +7,7 @@ test.each([
   [60, "1 min"],
   [7_199, "1 h"],
   [86_400 * 3, "3 d"],
+  [86_400 * 3_649, "3,649 d"],
   [-1, "0 s"],
 ])("%d seconds are %s", (seconds, text) => expect(durationText(seconds)).toBe(text));
 
@@ -35,4 +36,5 @@ test("numbers, prices and metrics have their units", () => {
 test("names of the API read as labels", () => {
   expect(labelOf("storage_size_gb")).toBe("Storage size GB");
   expect(labelOf("allowed_cidrs")).toBe("Allowed CIDRs");
+  expect(labelOf("disk_iops")).toBe("Disk IOPS");
 });

@@ -7,11 +7,11 @@ const units = [
   ["s", 1],
 ] as const;
 
-/** A duration in its greatest unit: "3 d", "5 h", "12 min", "40 s". */
+/** A duration in its greatest unit: "3,649 d", "5 h", "12 min", "40 s". */
 export function durationText(seconds: number): string {
   const rounded = Math.max(0, Math.floor(seconds));
   const [unit, size] = units.find(([, each]) => rounded >= each) ?? ["s", 1];
-  return `${Math.floor(rounded / size)} ${unit}`;
+  return `${numberText(Math.floor(rounded / size))} ${unit}`;
 }
 
 /** The age of a time: "just now", "5 min ago"; "in 5 min" for a future time. */
@@ -53,7 +53,7 @@ export function priceText(amount: number, currency: string): string {
 
 /** Label of a name of the API: "Storage size GB" for "storage_size_gb". */
 export function labelOf(name: string): string {
-  const text = name.replaceAll(/[_-]+/g, " ").replaceAll(/\b(api|gb|id|cidrs?|url|uri|ca|pct|cpu)\b/g, upper);
+  const text = name.replaceAll(/[_-]+/g, " ").replaceAll(/\b(api|gb|id|cidrs?|url|uri|ca|pct|cpu|iops)\b/g, upper);
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

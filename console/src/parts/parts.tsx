@@ -83,14 +83,20 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [string, C
   );
 }
 
+interface AgeProps {
+  readonly time: string | null | undefined;
+  /** The text without a time. */
+  readonly absent?: string;
+}
+
 /** A time as its age; its tooltip has the time in UTC. */
-export function Age({ time }: { readonly time: string | null | undefined }) {
+export function Age({ time, absent = "never" }: AgeProps) {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 15_000);
     return () => clearInterval(timer);
   }, []);
-  if (time === null || time === undefined) return <span class="quiet">never</span>;
+  if (time === null || time === undefined) return <span class="quiet">{absent}</span>;
   return (
     <time dateTime={time} title={new Date(time).toUTCString()}>
       {ageText(time, now)}

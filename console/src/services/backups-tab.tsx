@@ -101,7 +101,11 @@ function Restore({ service }: { readonly service: ManagedService }) {
           openPage(hrefOf("services", created.id));
         }}
       >
-        <p class="quiet">A new service is created with the data of that time; this service is unchanged.</p>
+        <p class="quiet">
+          {line === undefined
+            ? "The first completed backup makes times to restore."
+            : "A new service is created with the data of that time; this service is unchanged."}
+        </p>
         {line && (
           <div class="timeline">
             <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
@@ -122,8 +126,8 @@ function Restore({ service }: { readonly service: ManagedService }) {
         )}
         <Facts
           facts={[
-            ["Earliest time", <Age key="first" time={backups.restorable?.from} />],
-            ["Latest time", <Age key="last" time={backups.restorable?.to} />],
+            ["Earliest time", <Age key="first" time={backups.restorable?.from} absent="none yet" />],
+            ["Latest time", <Age key="last" time={backups.restorable?.to} absent="none yet" />],
             ["Gaps", backups.gaps.length],
             ["Next backup", <Age key="next" time={backups.next_at} />],
           ]}
@@ -134,7 +138,7 @@ function Restore({ service }: { readonly service: ManagedService }) {
             type="datetime-local"
             value={input ?? timeInputOf(newest)}
             onInput={setInput}
-            fault={fault ?? form.fault("restore_point")}
+            fault={(line === undefined ? undefined : fault) ?? form.fault("restore_point")}
           />
           <TextField label="Name of the new service" {...form.field("name")} autocomplete="off" />
         </div>

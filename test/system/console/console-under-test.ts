@@ -54,7 +54,10 @@ export interface ConsoleUnderTest {
    * the content scrolls to the side or is cut either, except for results of statements.
    */
   expectAccessible(page: Page, name: string): Promise<void>;
-  /** Resolves when the page has loaded its content. */
+  /**
+   * Resolves when the page has loaded its content. A page whose code was not loaded because the host's addresses
+   * changed is loaded again.
+   */
   settled(page: Page): Promise<void>;
   /** Writes a picture of the page to the directory of HOLDFAST_SCREENSHOTS, if that is set. */
   screenshot(page: Page, name: string): Promise<void>;
@@ -68,6 +71,8 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
   let chromium: Chromium | string | undefined;
   const contexts: BrowserContext[] = [];
   const faults: string[] = [];
+  /** Pages with a request that ended because the host's addresses changed. */
+  const incomplete = new Set<Page>();
   const fixture: ConsoleUnderTest = {
     faults,
     get platform() {
@@ -85,6 +90,9 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
       const context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport, colorScheme });
       contexts.push(context);
       const page = await context.newPage();
+      page.on("requestfailed", (request) => {
+        if (request.failure()?.errorText.includes("ERR_NETWORK_CHANGED") === true) incomplete.add(page);
+      });
       page.on("pageerror", (error) => faults.push(error.message));
       page.on("console", (message) => {
         if (/Content Security Policy|Trusted/i.test(message.text())) faults.push(message.text());
@@ -112,7 +120,12 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
       expect(faults, name).toEqual([]);
     },
     async settled(page) {
-      await page.locator("h1").first().waitFor();
+      const heading = page.locator("h1").first();
+      await heading.waitFor().catch(async (error: unknown) => {
+        if (!incomplete.delete(page)) throw error;
+        await page.reload();
+        await heading.waitFor();
+      });
       // The page of parts has one that is always loading.
       if (page.url().endsWith("/design")) return;
       await expect.poll(() => page.locator("#content .bone").count()).toBe(0);
@@ -121,7 +134,14 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
       const directory = process.env["HOLDFAST_SCREENSHOTS"];
       if (directory === undefined) return;
       mkdirSync(directory, { recursive: true });
-      await page.screenshot({ path: join(directory, `${name.replaceAll(/\W+/g, "-")}.png`), fullPage: true });
+      const path = join(directory, `${name.replaceAll(/\W+/g, "-")}.png`);
+      const viewport = page.viewportSize();
+      if (viewport === null) throw new Error("the page has no size");
+      // A full page in a smaller viewport has its scroll bar cut off with the right edge of the content.
+      const height = await page.evaluate<number>("document.documentElement.scrollHeight");
+      await page.setViewportSize({ ...viewport, height: Math.max(height, viewport.height) });
+      await page.screenshot({ path, fullPage: true });
+      await page.setViewportSize(viewport);
     },
     async start(environment = {}) {
       [platform, chromium] = await Promise.all([startPlatform({ environment }), startChromium({})]);
