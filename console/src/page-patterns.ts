@@ -5,6 +5,8 @@ export const pagePatterns = [
   "/services/new",
   "/services/deleted",
   "/services/:id/queues/:queue",
+  "/services/:id/topics/:topic",
+  "/services/:id/groups/:group",
   "/services/:id/:tab?",
   "/events",
   "/alerts",

@@ -54,7 +54,7 @@ export function ConnectionTab({ service }: TabProps) {
             ["Host", data.host],
             ["Port", data.port],
             ["User", data.user],
-            ["Database", data.database],
+            ...(data.database === "" ? [] : [["Database", data.database] as const]),
             ["Host in the private network", data.private_host],
             ["Networks that may connect", service.allowed_cidrs.join(", ") || "none"],
           ]}

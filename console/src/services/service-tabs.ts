@@ -1,7 +1,10 @@
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
 import type { ComponentChild } from "preact";
+import { CompatibilityTab } from "../assessments/compatibility-tab.tsx";
+import { IndicesTab } from "../indices/indices-tab.tsx";
 import { QueryTab } from "../query/query-tab.tsx";
 import { QueuesTab } from "../queues/queues-tab.tsx";
+import { TopicsTab } from "../topics/topics-tab.tsx";
 import { AlertsTab } from "./alerts-tab.tsx";
 import { BackupsTab } from "./backups-tab.tsx";
 import { ConfigurationTab } from "./configuration-tab.tsx";
@@ -22,8 +25,9 @@ function hasQueries({ database_type: type }: ManagedService): boolean {
   return consoleEngineOf(type).firstQuery !== undefined;
 }
 
-function hasQueues({ database_type: type }: ManagedService): boolean {
-  return consoleEngineOf(type).hasQueues === true;
+/** A test of services whose engine has the part. */
+function has(part: "hasQueues" | "hasTopics" | "hasIndices" | "hasAssessments") {
+  return ({ database_type: type }: ManagedService) => consoleEngineOf(type)[part] === true;
 }
 
 interface ServiceTab {
@@ -47,7 +51,10 @@ export const serviceTabs: readonly ServiceTab[] = [
   { name: "events",         title: "Events",        Tab: ServiceEventsTab },
   { name: "query",          title: "Query",         Tab: QueryTab, isFor: hasQueries },
   { name: "performance",    title: "Performance",   Tab: PerformanceTab, isFor: hasQueries },
-  { name: "queues",         title: "Queues",        Tab: QueuesTab, isFor: hasQueues },
+  { name: "queues",         title: "Queues",        Tab: QueuesTab, isFor: has("hasQueues") },
+  { name: "topics",         title: "Topics",        Tab: TopicsTab, isFor: has("hasTopics") },
+  { name: "indices",        title: "Indices",       Tab: IndicesTab, isFor: has("hasIndices") },
+  { name: "compatibility",  title: "Compatibility", Tab: CompatibilityTab, isFor: has("hasAssessments") },
   { name: "scaling",        title: "Scaling",       Tab: ScalingTab },
   { name: "configuration",  title: "Configuration", Tab: ConfigurationTab },
   { name: "maintenance",    title: "Maintenance",   Tab: MaintenanceTab },

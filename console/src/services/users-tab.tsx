@@ -1,3 +1,4 @@
+import { ApiError } from "@holdfast/sdk/errors.ts";
 import type { Database, DatabaseUser, UserRole } from "@holdfast/sdk/responses.ts";
 import { bytesText } from "../format.ts";
 import { LiveTable } from "../live/live-table.tsx";
@@ -16,7 +17,7 @@ const roles: readonly (readonly [UserRole, string])[] = [
   ["admin", "Administrator"],
 ];
 
-/** The users of the engine with their passwords, and its databases. */
+/** The users of the engine with their passwords, and its databases, if it has databases. */
 export function UsersTab({ service: { id } }: TabProps) {
   const { databaseUsers, databases } = account.value.client;
   const options = { service: id, pollIntervalMs: 15_000 };
@@ -70,22 +71,31 @@ export function UsersTab({ service: { id } }: TabProps) {
         ]}
       />
       <NewUser serviceId={id} reload={users.reload} />
-      <LiveTable
-        title="Databases"
-        live={stored}
-        keyOf={({ name }) => name}
-        icon="database"
-        empty="No databases"
-        columns={[
-          ["Name", ({ name }) => <b>{name}</b>],
-          ["Owner", ({ owner }) => owner],
-          ["Size", ({ size_bytes: size }) => bytesText(size)],
-          ["State", ({ state }) => <Badge tone={state === "ready" ? "good" : "warn"}>{state}</Badge>],
-        ]}
-      />
-      <NewDatabase serviceId={id} owners={users.data ?? []} reload={stored.reload} />
+      {isUnsupported(stored.error) ? null : (
+        <>
+          <LiveTable
+            title="Databases"
+            live={stored}
+            keyOf={({ name }) => name}
+            icon="database"
+            empty="No databases"
+            columns={[
+              ["Name", ({ name }) => <b>{name}</b>],
+              ["Owner", ({ owner }) => owner],
+              ["Size", ({ size_bytes: size }) => bytesText(size)],
+              ["State", ({ state }) => <Badge tone={state === "ready" ? "good" : "warn"}>{state}</Badge>],
+            ]}
+          />
+          <NewDatabase serviceId={id} owners={users.data ?? []} reload={stored.reload} />
+        </>
+      )}
     </>
   );
+}
+
+/** True for the error of an engine that has no such objects. */
+function isUnsupported(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "not_supported";
 }
 
 function NewUser({ serviceId, reload }: { readonly serviceId: string; readonly reload: () => void }) {

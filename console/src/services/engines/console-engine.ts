@@ -27,4 +27,10 @@ export interface ConsoleEngine {
   readonly sql?: ConsoleSql;
   /** True for an engine whose databases can have queues. */
   readonly hasQueues?: boolean;
+  /** True for an engine with topics and consumer groups. */
+  readonly hasTopics?: boolean;
+  /** True for an engine with indices of documents. */
+  readonly hasIndices?: boolean;
+  /** True for an engine that assesses scripts of another one. */
+  readonly hasAssessments?: boolean;
 }

@@ -30,4 +30,5 @@ export const kafka: ConsoleEngine = {
       ].join("\n"),
     },
   ],
+  hasTopics: true,
 };

@@ -17,4 +17,5 @@ export const opensearch: ConsoleEngine = {
       ].join("\n"),
     },
   ],
+  hasIndices: true,
 };

@@ -23,4 +23,5 @@ export const tsql: ConsoleEngine = {
       ["psql", postgresql_uri],
     ].flatMap(([title, text]) => (title == null || text == null ? [] : [{ title, text }])),
   ],
+  hasAssessments: true,
 };
