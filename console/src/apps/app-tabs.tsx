@@ -12,6 +12,7 @@ import { DeploymentsTab } from "./deployments-tab.tsx";
 import { DomainsTab } from "./domains-tab.tsx";
 import { HostingTab } from "./hosting-tab.tsx";
 import { SignInTab } from "./sign-in-tab.tsx";
+import { WithSignIn } from "./with-sign-in.tsx";
 
 interface AppTab {
   readonly name: string;
@@ -26,6 +27,11 @@ function ofHosted(render: (props: HostedAppProps) => ComponentChild): AppTab["re
     const { hosted } = props.app;
     return hosted === null ? undefined : render({ ...props, hosted });
   };
+}
+
+/** A tab with content for apps with a sign-in. */
+function ofSignIn(render: (props: AppProps) => ComponentChild): AppTab["render"] {
+  return (props) => <WithSignIn appId={props.app.id}>{render(props)}</WithSignIn>;
 }
 
 const software = "app";
@@ -43,6 +49,6 @@ export const appTabs: readonly AppTab[] = [
   { name: "attachments", title: "Attachments",        render: (props) => <AttachmentsTab {...props} /> },
   { name: "domains",     title: "Domains",            render: (props) => <DomainsTab {...props} /> },
   { name: "sign-in",     title: "Sign-in",            render: (props) => <SignInTab {...props} /> },
-  { name: "clients",     title: "Clients",            render: (props) => <ClientsTab {...props} /> },
-  { name: "users",       title: "Users and sign-ins", render: (props) => <AppUsersTab {...props} /> },
+  { name: "clients",     title: "Clients",            render: ofSignIn((props) => <ClientsTab {...props} />) },
+  { name: "users",       title: "Users and sign-ins", render: ofSignIn((props) => <AppUsersTab {...props} />) },
 ];

@@ -11,6 +11,7 @@ import type { HostedAppProps } from "./app-props.ts";
 import {
   changeRefusal,
   type DeploymentInput,
+  deploymentDuration,
   deploymentInputOf,
   deploymentOf,
   deploymentState,
@@ -54,6 +55,7 @@ export function DeploymentsTab({ app, hosted, reload }: HostedAppProps) {
             ),
           ],
           ["Created", ({ created_at: time }) => <Age time={time} />],
+          ["Took", (deployment) => <span class="number">{deploymentDuration(deployment)}</span>],
           [
             "",
             ({ id, number, serves, status }) =>

@@ -5,6 +5,7 @@ import {
   attachableTo,
   attachmentOf,
   changeRefusal,
+  deploymentDuration,
   deploymentInputOf,
   deploymentOf,
   deploymentState,
@@ -12,8 +13,8 @@ import {
   environmentOf,
   environmentText,
   newAppOf,
+  secretsChangeOf,
   secretsFault,
-  secretsOf,
 } from "./hosted-view.ts";
 
 const hosted = partial<HostedApp>({
@@ -38,28 +39,19 @@ describe("variables", () => {
     ["A=1\nA=2", "A is set twice."],
   ])("the text %j has the fault %s", (text, fault) => expect(environmentFault(text)).toBe(fault));
 
+  const key = { name: "KEY", value: "" };
+  const other = { name: "OTHER", value: "x" };
   test.each([
-    [[{ name: "KEY", value: "" }], undefined, undefined],
-    [[], {}, undefined],
-    [[{ name: "KEY", value: "new" }], { KEY: "new" }, undefined],
-    [
-      [
-        { name: "KEY", value: "" },
-        { name: "OTHER", value: "x" },
-      ],
-      { KEY: "", OTHER: "x" },
-      "Enter the value of KEY: a change replaces all secret variables.",
-    ],
-    [
-      [
-        { name: "KEY", value: "" },
-        { name: " ", value: "" },
-      ],
-      undefined,
-      undefined,
-    ],
+    [[key], {}, undefined],
+    [[], { unset_secret_env: ["KEY"] }, undefined],
+    [[{ ...key, value: "new" }], { set_secret_env: { KEY: "new" } }, undefined],
+    [[key, { ...other, name: " OTHER " }], { set_secret_env: { OTHER: "x" } }, undefined],
+    [[other], { set_secret_env: { OTHER: "x" }, unset_secret_env: ["KEY"] }, undefined],
+    [[key, { ...other, value: "" }], {}, "Enter the value of OTHER."],
+    [[key, { ...key, value: "x" }], { set_secret_env: { KEY: "x" } }, "KEY is set twice."],
+    [[key, { name: " ", value: "" }], {}, undefined],
   ])("the secret variables %j are sent as %j, with the fault %s", (variables, sent, fault) => {
-    expect(secretsOf(variables, ["KEY"])).toEqual(sent);
+    expect(secretsChangeOf(variables, ["KEY"])).toEqual(sent);
     expect(secretsFault(variables, ["KEY"])).toBe(fault);
   });
 });
@@ -76,6 +68,7 @@ describe("a deployment", () => {
     [{ command: "node\nmain.js" }, { command: ["node", "main.js"] }],
     [{ env: "" }, { env: {} }],
     [{ healthPath: "/health" }, { health_check_path: "/health" }],
+    [{ secrets: [{ name: "KEY", value: "x" }] }, { set_secret_env: { KEY: "x" } }],
   ])("the input %j changes %j", (change, request) =>
     expect(deploymentOf({ ...input, ...change }, hosted)).toEqual({ image_ref: "shop:1", ...request }),
   );
@@ -95,9 +88,19 @@ describe("a deployment", () => {
   );
 });
 
+test.each([
+  ["2030-01-01T00:01:15Z", "1 min"],
+  ["2030-01-01T00:00:09Z", "9 s"],
+  [null, ""],
+])("a deployment that ends at %s took %j", (finished_at, text) =>
+  expect(deploymentDuration({ created_at: "2030-01-01T00:00:00Z", finished_at })).toBe(text),
+);
+
 test("a new app has an image only if the platform hosts it", () => {
   const input = { ...deploymentInputOf(null), name: "shop", home: "", plan: "", replicas: "2", image: "shop:1" };
   expect(newAppOf({ ...input, hosting: "external" })).toEqual({ name: "shop" });
+  const secrets = [{ name: "KEY", value: "x" }];
+  expect(newAppOf({ ...input, secrets, hosting: "platform" }).secret_env).toEqual({ KEY: "x" });
   expect(newAppOf({ ...input, hosting: "platform" })).toEqual({
     name: "shop",
     image_ref: "shop:1",

@@ -7,6 +7,7 @@ import type {
   HostedApp,
   ManagedService,
 } from "@holdfast/sdk/responses.ts";
+import { durationText } from "../format.ts";
 import { isOpen } from "../services/service-view.ts";
 import type { Tone } from "../tone.ts";
 import { linesOf } from "./app-view.ts";
@@ -41,28 +42,40 @@ export function environmentFault(text: string): string | undefined {
   return undefined;
 }
 
-/** A secret variable in a form. An empty value is one that the form does not have. */
+/** A secret variable in a form. The value of one that is set is empty until the user enters another. */
 export interface SecretVariable {
   readonly name: string;
   readonly value: string;
 }
 
-/** The secret variables to send, which replace all; undefined if none was changed. */
-export function secretsOf(
-  variables: readonly SecretVariable[],
-  before: readonly string[],
-): Readonly<Record<string, string>> | undefined {
-  const named = variables.filter(({ name }) => name.trim() !== "");
-  const isSame =
-    named.length === before.length && named.every(({ name, value }) => value === "" && before.includes(name));
-  return isSame ? undefined : Object.fromEntries(named.map(({ name, value }) => [name.trim(), value]));
+/** The named secret variables of a form. */
+function namedOf(variables: readonly SecretVariable[]): readonly SecretVariable[] {
+  return variables.map(({ name, value }) => ({ name: name.trim(), value })).filter(({ name }) => name !== "");
 }
 
-/** The reason why the secret variables cannot be sent: a change replaces all, so it needs the value of each. */
+/** The change of secret variables: those with a value are set, and those without a row are removed. */
+export function secretsChangeOf(
+  variables: readonly SecretVariable[],
+  before: readonly string[],
+): Pick<AppChange, "set_secret_env" | "unset_secret_env"> {
+  const named = namedOf(variables);
+  const set = named.filter(({ value }) => value !== "").map(({ name, value }) => [name, value] as const);
+  const unset = before.filter((name) => !named.some((each) => each.name === name));
+  return {
+    ...(set.length > 0 && { set_secret_env: Object.fromEntries(set) }),
+    ...(unset.length > 0 && { unset_secret_env: unset }),
+  };
+}
+
+/** The reason why the secret variables cannot be sent: a new one has no value, or a name is used twice. */
 export function secretsFault(variables: readonly SecretVariable[], before: readonly string[]): string | undefined {
-  const secrets = secretsOf(variables, before);
-  const [missing] = Object.entries(secrets ?? {}).find(([, value]) => value === "") ?? [];
-  return missing === undefined ? undefined : `Enter the value of ${missing}: a change replaces all secret variables.`;
+  const names = new Set<string>();
+  for (const { name, value } of namedOf(variables)) {
+    if (names.has(name)) return `${name} is set twice.`;
+    if (value === "" && !before.includes(name)) return `Enter the value of ${name}.`;
+    names.add(name);
+  }
+  return undefined;
 }
 
 /** The input of the form that deploys an image. */
@@ -89,14 +102,13 @@ export function deploymentInputOf(hosted: HostedApp | null): DeploymentInput {
 /** The change of a hosted app that deploys the form: its image, and the settings that differ. */
 export function deploymentOf(input: DeploymentInput, hosted: HostedApp): AppChange {
   const before = deploymentInputOf(hosted);
-  const secrets = secretsOf(input.secrets, hosted.secret_env_names);
   const path = input.healthPath.trim();
   return {
     image_ref: input.image.trim(),
     ...(input.port !== before.port && { port: Number(input.port) }),
     ...(input.command !== before.command && { command: linesOf(input.command) }),
     ...(input.env !== before.env && { env: environmentOf(input.env) }),
-    ...(secrets !== undefined && { secret_env: secrets }),
+    ...secretsChangeOf(input.secrets, hosted.secret_env_names),
     ...(path !== before.healthPath && { health_check_path: path === "" ? null : path }),
   };
 }
@@ -116,7 +128,7 @@ export function newAppOf(input: NewAppInput): NewApp {
   const { name, home, plan } = input;
   const common = { name, ...(home !== "" && { home_url: home }) };
   if (input.hosting !== "platform") return common;
-  const secrets = secretsOf(input.secrets, []);
+  const { set_secret_env: secrets } = secretsChangeOf(input.secrets, []);
   const path = input.healthPath.trim();
   return {
     ...common,
@@ -141,6 +153,14 @@ const deploymentTones: Readonly<Record<AppDeploymentStatus, Tone>> = {
 /** State of a deployment: "serves" for the one that clients reach. */
 export function deploymentState({ status, serves }: AppDeployment): { readonly text: string; readonly tone: Tone } {
   return serves ? { text: "serves", tone: "good" } : { text: status, tone: deploymentTones[status] };
+}
+
+/** Time that a deployment took, such as "9 s"; empty while it deploys. */
+export function deploymentDuration({
+  created_at: start,
+  finished_at: end,
+}: Pick<AppDeployment, "created_at" | "finished_at">): string {
+  return end === null ? "" : durationText((Date.parse(end) - Date.parse(start)) / 1_000);
 }
 
 /** The reason why an app cannot be changed now; undefined if it can. */

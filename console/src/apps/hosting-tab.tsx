@@ -4,6 +4,7 @@ import { TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Card, Copyable, Facts, Secret } from "../parts/parts.tsx";
+import { showToast } from "../parts/toasts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { monthlyCost } from "../services/service-view.ts";
 import { useCatalog } from "../services/use-catalog.ts";
@@ -11,11 +12,12 @@ import { account, refusalOf } from "../session/account.ts";
 import type { HostedAppProps } from "./app-props.ts";
 import { changeRefusal } from "./hosted-view.ts";
 
-/** Number of machines, floating IP, and the login form of a hosted app. */
+/** Number of machines, times of a deployment, floating IP, and the login form of a hosted app. */
 export function HostingTab(props: HostedAppProps) {
   return (
     <>
       <Scale key={props.hosted.replicas} {...props} />
+      <Times key={`${props.hosted.start_timeout_seconds} ${props.hosted.drain_seconds}`} {...props} />
       <FloatingIp {...props} />
       <LoginForm {...props} />
     </>
@@ -62,6 +64,43 @@ function Scale({ app, hosted, reload }: HostedAppProps) {
           max={10}
           {...form.field("replicas")}
         />
+      </FormBody>
+    </Card>
+  );
+}
+
+/** The times of a deployment. */
+function Times({ app, hosted, reload }: HostedAppProps) {
+  const form = useForm({ start: String(hosted.start_timeout_seconds), drain: String(hosted.drain_seconds) });
+  const { start, drain } = form.values;
+  const isSame = start === String(hosted.start_timeout_seconds) && drain === String(hosted.drain_seconds);
+  return (
+    <Card title="Times of a deployment">
+      <FormBody
+        form={form}
+        action="Save"
+        refusal={refusalOf("apps:write") ?? changeRefusal(app) ?? (isSame ? "Nothing was changed." : undefined)}
+        send={async () => {
+          const change = { start_timeout_seconds: Number(start), drain_seconds: Number(drain) };
+          await account.value.client.apps.update(app.id, change);
+          showToast("good", "Saved");
+          reload();
+        }}
+      >
+        <div class="halves">
+          <TextField
+            label="Seconds to become ready"
+            help="A release that is not ready by then fails, and the one before continues to serve"
+            type="number"
+            {...form.field("start", "start_timeout_seconds")}
+          />
+          <TextField
+            label="Seconds for requests in progress"
+            help="After another release serves; then the old one ends"
+            type="number"
+            {...form.field("drain", "drain_seconds")}
+          />
+        </div>
       </FormBody>
     </Card>
   );

@@ -5,12 +5,14 @@ import { type DeploymentInput, environmentFault, type SecretVariable, secretsFau
 
 interface VariablesProps {
   readonly variables: readonly SecretVariable[];
+  /** Names of the variables that are set. */
+  readonly before: readonly string[];
   readonly onInput: (variables: readonly SecretVariable[]) => void;
   readonly fault: string | undefined;
 }
 
 /** Secret variables as rows of a name and a value. Values that are set are never returned, so they are empty. */
-function SecretVariables({ variables, onInput, fault }: VariablesProps) {
+function SecretVariables({ variables, before, onInput, fault }: VariablesProps) {
   const set = (index: number, change: Partial<SecretVariable>) =>
     onInput(variables.map((each, at) => (at === index ? { ...each, ...change } : each)));
   return (
@@ -29,6 +31,7 @@ function SecretVariables({ variables, onInput, fault }: VariablesProps) {
             />
             <TextField
               label={`Value of secret ${index + 1}`}
+              help={before.includes(name.trim()) ? "Empty: unchanged" : undefined}
               type="password"
               value={value}
               onInput={(text) => set(index, { value: text })}
@@ -98,8 +101,9 @@ export function DeploymentFields({ form, secretNames }: DeploymentFieldsProps) {
       />
       <SecretVariables
         variables={values.secrets}
+        before={secretNames}
         onInput={(secrets) => set("secrets", secrets)}
-        fault={secretsFault(values.secrets, secretNames) ?? form.fault("secret_env")}
+        fault={secretsFault(values.secrets, secretNames) ?? form.fault("secret_env") ?? form.fault("set_secret_env")}
       />
     </>
   );
