@@ -7,6 +7,7 @@ import type {
   Call,
   Delete,
   Execute,
+  Merge,
   ModuleDefinition,
   Path,
   StatementBody,
@@ -173,7 +174,7 @@ function usesOf(part: Part, kind: string, isModule: boolean): Use[] {
       uses.push({ feature: "computed columns of table variables" });
   }
   if (isObject(top)) uses.push({ feature: top["isPercent"] === true ? "TOP ... PERCENT" : "TOP" });
-  if (isObject(output)) uses.push({ feature: outputFeature(kind, output) });
+  if (isObject(output)) uses.push({ feature: outputFeature(kind, part) });
   if (Array.isArray(part["with"]) && part["with"].length > 0) uses.push({ feature: "common table expressions" });
   if (isObject(part["over"])) uses.push({ feature: "window functions" });
   if (kind === "join" && typeof part["type"] === "string" && part["type"].endsWith("APPLY"))
@@ -220,9 +221,11 @@ function isSessionValue(part: Part, kind: string): boolean {
   return path.length === 1 && sessionFunctions.includes((path[0] ?? "").toUpperCase());
 }
 
-function outputFeature(kind: string, output: Part): Feature {
-  if (kind === "merge") return "OUTPUT of MERGE";
-  return output["into"] === undefined ? "OUTPUT" : "OUTPUT ... INTO";
+function outputFeature(kind: string, { output, clauses }: Part): Feature {
+  if (kind !== "merge" || !isObject(output) || !Array.isArray(clauses)) return "OUTPUT";
+  const updates = (clauses as Merge["clauses"]).some(({ action }) => action.kind === "update");
+  const usesDeleted = JSON.stringify(output["items"]).toLowerCase().includes('"path":["deleted"');
+  return updates && usesDeleted ? "OUTPUT deleted of MERGE" : "OUTPUT";
 }
 
 function typeFeatures(type: Part): Use[] {

@@ -314,19 +314,19 @@ $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.object_id(name text, kind text) RETURNS int
 LANGUAGE sql STABLE AS $$
   SELECT c.oid::int8::int FROM pg_class c
-   WHERE lower(c.relname) = holdfast_tsql.last_part(name, 1)
-     AND CASE WHEN left(holdfast_tsql.last_part(name, 1), 1) = '#' THEN c.relnamespace = pg_my_temp_schema()
+   WHERE lower(c.relname) = holdfast_tsql.last_part(name, 1) COLLATE "C"
+     AND CASE WHEN left(holdfast_tsql.last_part(name, 1) COLLATE "C", 1) = '#' THEN c.relnamespace = pg_my_temp_schema()
          ELSE c.relnamespace = holdfast_tsql.schema_of_object(name) END
      AND (kind IS NULL OR c.relkind = ANY (CASE upper(kind COLLATE "C") WHEN 'U' THEN '{r,p}' WHEN 'V' THEN '{v}' WHEN 'SO' THEN '{S}' ELSE '{}' END::"char"[]))
      AND c.relkind IN ('r', 'p', 'v', 'S')
   UNION ALL
   SELECT p.oid::int8::int FROM pg_proc p
-   WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1) AND (kind IS NULL OR upper(kind COLLATE "C") = 'P')
+   WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1) COLLATE "C" AND (kind IS NULL OR upper(kind COLLATE "C") = 'P')
      AND p.pronamespace = holdfast_tsql.schema_of_object(name)
      AND ${isModule}
   UNION ALL
   SELECT p.oid::int8::int FROM pg_proc p
-   WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1)
+   WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1) COLLATE "C"
      AND p.pronamespace = holdfast_tsql.schema_of_object(name)
      AND ${isCompiled} AND ${compiledModule} ->> 'kind' LIKE COALESCE(upper(kind COLLATE "C"), '%') COLLATE "C"
    LIMIT 1
@@ -341,6 +341,19 @@ CREATE OR REPLACE FUNCTION holdfast_tsql.object_name(id int) RETURNS text LANGUA
    WHERE p.oid = id::oid AND (${isModule} OR ${compiledModule} IS NOT NULL)
    LIMIT 1
 $$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.object_schema_name(id int) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT holdfast_tsql.schema_label(n.nspname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = id::oid
+  UNION ALL SELECT holdfast_tsql.schema_label(n.nspname) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.oid = id::oid
+  UNION ALL SELECT holdfast_tsql.schema_label(n.nspname) FROM pg_constraint k JOIN pg_namespace n ON n.oid = k.connamespace WHERE k.oid = id::oid
+  LIMIT 1
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.object_definition(id int) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT m.definition FROM sys.sql_modules m WHERE m.object_id = id
+    UNION ALL SELECT d.definition FROM sys.default_constraints d WHERE d.object_id = id
+    UNION ALL SELECT k.definition FROM sys.check_constraints k WHERE k.object_id = id LIMIT 1);
+END
+$$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.schema_name(id int) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT CASE WHEN id IS NULL THEN 'dbo' ELSE (SELECT holdfast_tsql.schema_label(nspname) FROM pg_namespace WHERE oid = id::oid) END
 $$;
@@ -351,7 +364,7 @@ $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.type_id(name text) RETURNS int LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT y.user_type_id FROM sys.types y
-    WHERE y.name = holdfast_tsql.last_part(type_id.name, 1)
+    WHERE y.name = holdfast_tsql.last_part(type_id.name, 1) COLLATE holdfast_tsql.ci_as
       AND (y.is_user_defined = 0 OR y.schema_id = holdfast_tsql.schema_id(NULLIF(holdfast_tsql.last_part(type_id.name, 2), '')))
     ORDER BY y.is_user_defined LIMIT 1);
 END
@@ -364,16 +377,6 @@ $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.col_name(id int, number int) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT k.name FROM sys.columns k WHERE k.object_id = id AND k.column_id = number);
-END
-$$;
-CREATE OR REPLACE FUNCTION holdfast_tsql.column_property(id int, column_name text, property text) RETURNS int LANGUAGE plpgsql STABLE AS $$
-BEGIN
-  RETURN (SELECT CASE lower(property COLLATE "C")
-      WHEN 'isidentity' THEN k.is_identity WHEN 'allowsnull' THEN k.is_nullable WHEN 'iscomputed' THEN k.is_computed
-      WHEN 'columnid' THEN k.column_id WHEN 'precision' THEN COALESCE(NULLIF(k.precision, 0), k.max_length) WHEN 'scale' THEN k.scale
-      WHEN 'isrowguidcol' THEN 0 WHEN 'ishidden' THEN 0 WHEN 'issparse' THEN 0 WHEN 'isfulltextindexed' THEN 0 WHEN 'isidnotforrepl' THEN 0
-      WHEN 'generatedalwaystype' THEN 0 END
-    FROM sys.columns k WHERE k.object_id = id AND k.name = column_name);
 END
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.object_property(id int, property text) RETURNS int LANGUAGE plpgsql STABLE AS $$

@@ -1,10 +1,51 @@
 import { compiledModule, isCompiled, isModule, moduleText } from "./module-text.ts";
 
+/**
+ * Each text of a view has the collation of T-SQL: PostgreSQL cannot compare texts of which each has another one. Names
+ * of PostgreSQL and texts without a COLLATE clause have others.
+ */
+function collated(text: string): string {
+  return text.replaceAll(/::(?:varchar\(\d+\)|char\(2\)|text)(?= AS |,|\n)/g, "$& COLLATE holdfast_tsql.ci_as");
+}
+
 /** Catalog views (`sys`, `INFORMATION_SCHEMA`) with the columns that drivers and tools read. */
-export const views = `
+export const views: string = collated(`
 CREATE SCHEMA IF NOT EXISTS sys;
 CREATE SCHEMA IF NOT EXISTS tsql_information_schema;
 GRANT USAGE ON SCHEMA sys, tsql_information_schema TO PUBLIC;
+
+-- The collation of a column of a view cannot be replaced, so views of an earlier front end are moved away. Views of users
+-- continue to read them; those that nobody reads are dropped.
+DO $$
+DECLARE
+  item regclass;
+  has_dropped boolean := true;
+BEGIN
+  IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('sys.indexes') AND attname = 'name'
+      AND attcollation <> 'holdfast_tsql.ci_as'::regcollation) THEN
+    CREATE SCHEMA IF NOT EXISTS holdfast_tsql_earlier;
+    GRANT USAGE ON SCHEMA holdfast_tsql_earlier TO PUBLIC;
+    FOR item IN SELECT c.oid FROM pg_class c
+      WHERE c.relnamespace IN ('sys'::regnamespace, 'tsql_information_schema'::regnamespace) AND c.relkind = 'v'
+    LOOP
+      EXECUTE format('ALTER VIEW %s RENAME TO %I', item, (SELECT nspname || '.' || relname || '.' || c.oid
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = item));
+      EXECUTE format('ALTER VIEW %s SET SCHEMA holdfast_tsql_earlier', item);
+    END LOOP;
+    WHILE has_dropped LOOP
+      has_dropped := false;
+      FOR item IN SELECT c.oid FROM pg_class c WHERE c.relnamespace = 'holdfast_tsql_earlier'::regnamespace LOOP
+        BEGIN
+          EXECUTE format('DROP VIEW %s', item);
+          has_dropped := true;
+        EXCEPTION WHEN dependent_objects_still_exist THEN
+          NULL;
+        END;
+      END LOOP;
+    END LOOP;
+  END IF;
+END
+$$;
 
 CREATE OR REPLACE FUNCTION holdfast_tsql.spelled(schema_name text, object_name text, column_name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -50,6 +91,20 @@ BEGIN
     scale := CASE WHEN name IN ('tinyint', 'smallint', 'int', 'bigint') THEN 0 END;
   END IF;
 END
+$$;
+
+-- Without the views of the catalog, since statements call it for each row.
+CREATE OR REPLACE FUNCTION holdfast_tsql.column_property(id int, column_name text, property text) RETURNS int
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE lower(property COLLATE "C")
+      WHEN 'isidentity' THEN (a.attidentity <> '')::int WHEN 'allowsnull' THEN (NOT a.attnotnull)::int
+      WHEN 'iscomputed' THEN (a.attgenerated <> '')::int WHEN 'columnid' THEN a.attnum
+      WHEN 'precision' THEN (SELECT COALESCE(d.precision, d.length) FROM holdfast_tsql.describe_type(a.atttypid, a.atttypmod) d)
+      WHEN 'scale' THEN (SELECT d.scale FROM holdfast_tsql.describe_type(a.atttypid, a.atttypmod) d)
+      WHEN 'isrowguidcol' THEN 0 WHEN 'ishidden' THEN 0 WHEN 'issparse' THEN 0 WHEN 'isfulltextindexed' THEN 0 WHEN 'isidnotforrepl' THEN 0
+      WHEN 'generatedalwaystype' THEN 0 END
+    FROM pg_attribute a WHERE a.attrelid = id::oid AND a.attnum > 0 AND NOT a.attisdropped
+     AND lower(a.attname) COLLATE "C" = lower(column_name COLLATE "C") LIMIT 1
 $$;
 
 CREATE OR REPLACE VIEW sys.schemas AS
@@ -174,11 +229,43 @@ SELECT a.attrelid::int8::int AS object_id, holdfast_tsql.spelled(n.nspname, c.re
 CREATE OR REPLACE VIEW sys.all_columns AS SELECT * FROM sys.columns;
 
 CREATE OR REPLACE VIEW sys.identity_columns AS
-SELECT k.object_id, k.name, k.column_id, q.seqstart AS seed_value, q.seqincrement AS increment_value
+SELECT k.object_id, k.name, k.column_id, q.seqstart AS seed_value, q.seqincrement AS increment_value, 1::int2 AS is_identity
   FROM sys.columns k
   JOIN pg_depend d ON d.refobjid::int8 = k.object_id AND d.refobjsubid = k.column_id AND d.deptype = 'i'
   JOIN pg_sequence q ON q.seqrelid = d.objid
  WHERE k.is_identity = 1;
+
+CREATE OR REPLACE VIEW sys.computed_columns AS
+SELECT k.object_id, k.name, k.column_id, k.system_type_id, k.user_type_id, k.max_length, k.precision, k.scale, k.collation_name, k.is_nullable,
+       ('(' || pg_get_expr(f.adbin, f.adrelid) || ')')::text COLLATE holdfast_tsql.ci_as AS definition, 1::int2 AS is_persisted, 1::int2 AS is_computed
+  FROM sys.columns k JOIN pg_attrdef f ON f.oid::int8 = k.default_object_id WHERE k.is_computed = 1;
+
+-- Comments of PostgreSQL are descriptions.
+CREATE OR REPLACE VIEW sys.extended_properties AS
+SELECT 1::int2 AS class, 'OBJECT_OR_COLUMN'::varchar(60) AS class_desc, d.objoid::int8::int AS major_id, d.objsubid AS minor_id,
+       'MS_Description'::varchar(128) COLLATE holdfast_tsql.ci_as AS name, ('nvarchar(4000):' || left(d.description, 4000))::holdfast_tsql.sql_variant AS value
+  FROM pg_description d JOIN pg_class c ON c.oid = d.objoid AND d.classoid = 'pg_class'::regclass JOIN sys.schemas s ON s.schema_id = c.relnamespace::int8::int
+ WHERE has_table_privilege(c.oid, 'SELECT');
+
+CREATE OR REPLACE VIEW sys.sequences AS
+SELECT o.*, q.seqstart AS start_value, q.seqincrement AS increment, q.seqmin AS minimum_value, q.seqmax AS maximum_value, q.seqcycle::int::int2 AS is_cycling,
+       (q.seqcache > 1)::int::int2 AS is_cached, q.seqcache::int AS cache_size, t.id AS system_type_id, t.id AS user_type_id
+  FROM sys.objects o JOIN pg_sequence q ON q.seqrelid::int8 = o.object_id
+  LEFT JOIN LATERAL holdfast_tsql.describe_type(q.seqtypid, -1) d ON true LEFT JOIN holdfast_tsql.system_type t ON t.name = d.name;
+
+CREATE OR REPLACE VIEW sys.system_views AS
+SELECT c.relname::varchar(128) COLLATE holdfast_tsql.ci_as AS name, c.oid::int8::int AS object_id, 4 AS schema_id, 'V'::char(2) AS type
+  FROM pg_class c WHERE c.relnamespace = 'sys'::regnamespace AND c.relkind = 'v';
+
+-- Sessions of PostgreSQL; the level of isolation is known of the own session alone.
+CREATE OR REPLACE VIEW sys.dm_exec_sessions AS
+SELECT (a.pid % 32767)::int2 AS session_id, a.backend_start::timestamp(3) AS login_time, NULL::varchar(128) AS host_name,
+       a.application_name::varchar(128) COLLATE holdfast_tsql.ci_as AS program_name, a.usename::varchar(128) COLLATE holdfast_tsql.ci_as AS login_name,
+       CASE a.state WHEN 'active' THEN 'running' ELSE 'sleeping' END::varchar(30) AS status,
+       CASE WHEN a.pid = pg_backend_pid() THEN CASE COALESCE(NULLIF(current_setting('holdfast_tsql.isolation', true), ''), 'read committed')
+         WHEN 'read uncommitted' THEN 1 WHEN 'repeatable read' THEN 3 WHEN 'serializable' THEN 4 WHEN 'snapshot' THEN 5 ELSE 2 END ELSE 2 END::int2 AS transaction_isolation_level,
+       5::int2 AS database_id, 1::int2 AS is_user_process
+  FROM pg_stat_activity a WHERE a.datname = current_database() AND a.backend_type = 'client backend';
 
 CREATE OR REPLACE VIEW sys.default_constraints AS
 SELECT ('df_' || c.relname || '_' || a.attname)::text AS name, f.oid::int8::int AS object_id, f.adrelid::int8::int AS parent_object_id,
@@ -206,6 +293,19 @@ SELECT i.indrelid::int8::int AS object_id, i.indexrelid::int8::int AS index_id, 
        (p.n > i.indnkeyatts)::int::int2 AS is_included_column
   FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS p (attnum, n)
   JOIN sys.objects o ON o.object_id = i.indrelid::int8::int;
+
+-- The rows of sp_helpindex, without the joins of the views above.
+CREATE OR REPLACE VIEW sys.holdfast_index_keys AS
+SELECT i.indrelid::int8::int AS object_id,
+       CASE WHEN i.indisprimary OR k.oid IS NOT NULL THEN x.relname ELSE split_part(x.relname, '.', -1) END::varchar(128) AS index_name,
+       (CASE WHEN i.indisprimary THEN 'clustered' ELSE 'nonclustered' END || CASE WHEN i.indisunique THEN ', unique' ELSE '' END
+         || CASE WHEN i.indisprimary THEN ', primary key' WHEN k.oid IS NOT NULL THEN ', unique key' ELSE '' END || ' located on PRIMARY')::varchar(210) AS index_description,
+       (SELECT string_agg(holdfast_tsql.spelled(n.nspname, c.relname, a.attname) || CASE WHEN i.indoption[p.n - 1] & 1 = 1 THEN '(-)' ELSE '' END, ', ' ORDER BY p.n)
+          FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS p (attnum, n) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = p.attnum
+         WHERE p.n <= i.indnkeyatts)::varchar(2126) AS index_keys
+  FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u')
+ WHERE has_table_privilege(c.oid, 'SELECT');
 
 CREATE OR REPLACE VIEW sys.key_constraints AS
 SELECT o.name, o.object_id, o.schema_id, o.parent_object_id, o.type, o.type_desc, k.conindid::int8::int AS unique_index_id
@@ -273,5 +373,36 @@ SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS spec
        'PROCEDURE'::varchar(20) COLLATE holdfast_tsql.ci_as AS routine_type, m.definition AS routine_definition
   FROM sys.procedures o JOIN sys.schemas s ON s.schema_id = o.schema_id JOIN sys.sql_modules m ON m.object_id = o.object_id;
 
+CREATE OR REPLACE VIEW tsql_information_schema.views AS
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS table_catalog, s.name AS table_schema, o.name AS table_name,
+       pg_get_viewdef(o.object_id::oid)::text AS view_definition, 'NONE'::varchar(7) AS check_option, 'NO'::varchar(2) AS is_updatable
+  FROM sys.views o JOIN sys.schemas s ON s.schema_id = o.schema_id;
+
+CREATE OR REPLACE VIEW tsql_information_schema.sequences AS
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS sequence_catalog, s.name AS sequence_schema, o.name AS sequence_name,
+       type.name AS data_type, o.start_value, o.minimum_value, o.maximum_value, o.increment
+  FROM sys.sequences o JOIN sys.schemas s ON s.schema_id = o.schema_id LEFT JOIN holdfast_tsql.system_type type ON type.id = o.system_type_id;
+
+CREATE OR REPLACE VIEW tsql_information_schema.constraint_column_usage AS
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS table_catalog, s.name AS table_schema, p.name AS table_name, c.name AS column_name,
+       (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS constraint_catalog, s.name AS constraint_schema, o.name AS constraint_name
+  FROM pg_constraint k CROSS JOIN LATERAL unnest(k.conkey) AS u (attnum)
+  JOIN sys.objects o ON o.object_id = k.oid::int8::int JOIN sys.schemas s ON s.schema_id = o.schema_id
+  JOIN sys.objects p ON p.object_id = o.parent_object_id
+  JOIN sys.columns c ON c.object_id = p.object_id AND c.column_id = u.attnum
+ WHERE k.contype IN ('p', 'u', 'f', 'c');
+
+CREATE OR REPLACE VIEW tsql_information_schema.check_constraints AS
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS constraint_catalog, s.name AS constraint_schema, o.name AS constraint_name, o.definition AS check_clause
+  FROM sys.check_constraints o JOIN sys.schemas s ON s.schema_id = o.schema_id;
+
+CREATE OR REPLACE VIEW tsql_information_schema.referential_constraints AS
+SELECT (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS constraint_catalog, s.name AS constraint_schema, o.name AS constraint_name,
+       (holdfast_tsql.current_database_name() COLLATE "C")::varchar(128) AS unique_constraint_catalog, us.name AS unique_constraint_schema, x.relname::varchar(128) COLLATE holdfast_tsql.ci_as AS unique_constraint_name,
+       'SIMPLE'::varchar(7) AS match_option, replace(o.update_referential_action_desc COLLATE "C", '_', ' ')::varchar(11) COLLATE holdfast_tsql.ci_as AS update_rule,
+       replace(o.delete_referential_action_desc COLLATE "C", '_', ' ')::varchar(11) COLLATE holdfast_tsql.ci_as AS delete_rule
+  FROM sys.foreign_keys o JOIN sys.schemas s ON s.schema_id = o.schema_id JOIN pg_constraint k ON k.oid::int8 = o.object_id
+  JOIN pg_class x ON x.oid = k.conindid JOIN sys.schemas us ON us.schema_id = x.relnamespace::int8::int;
+
 GRANT SELECT ON ALL TABLES IN SCHEMA sys, tsql_information_schema TO PUBLIC;
-`;
+`);

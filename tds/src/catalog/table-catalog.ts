@@ -57,7 +57,7 @@ SELECT n.nspname, c.relname, a.attname,
        CASE WHEN b.typtype = 'd' THEN b.typbasetype WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END,
        CASE WHEN b.typtype = 'd' THEN b.typtypmod WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
        NOT a.attnotnull AND NOT t.typnotnull, a.attidentity, a.attgenerated,
-       COALESCE(s.spelling, a.attname),
+       CASE n.nspname WHEN 'tsql_information_schema' THEN upper(a.attname) ELSE COALESCE(s.spelling, a.attname) END,
        array_position(i.indkey::int2[], a.attnum), c.relkind = 'v'
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

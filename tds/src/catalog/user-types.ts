@@ -20,7 +20,7 @@ export function userTypeComment(definition: CreateType["definition"]): string | 
 }
 
 /** Columns and constraints of a table type, with the types of columns resolved. */
-export type TableType = Pick<Extract<CreateType["definition"], { kind: "table" }>, "columns" | "constraints">;
+type TableType = Pick<Extract<CreateType["definition"], { kind: "table" }>, "columns" | "constraints">;
 
 export interface UserTypes {
   /** The part of a syntax tree with user-defined types in place of their names; error 2715 for an unknown one. */

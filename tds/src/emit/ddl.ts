@@ -351,9 +351,14 @@ function emitAlterTable(ddl: Extract<Ddl, { kind: "alterTable" }>, context: Emit
     case "dropConstraint": {
       const object = action.kind === "dropColumn" ? "COLUMN" : "CONSTRAINT";
       const ifExists = action.ifExists ? "IF EXISTS " : "";
-      return [
-        `${table} ${action.names.map((each) => `DROP ${object} ${ifExists}${quoteName(each.toLowerCase())}`).join(", ")}`,
-      ];
+      const columns = object === "CONSTRAINT" ? (context.catalog.find(name)?.columns ?? []) : [];
+      const drops = action.names.map((each) => {
+        // The name of a DEFAULT in sys.default_constraints; it is no constraint in PostgreSQL.
+        const column = columns.find((known) => `df_${name.name}_${known.name}` === each.toLowerCase());
+        if (column !== undefined) return `ALTER COLUMN ${quoteName(column.name)} DROP DEFAULT`;
+        return `DROP ${object} ${ifExists}${quoteName(each.toLowerCase())}`;
+      });
+      return [`${table} ${drops.join(", ")}`];
     }
     case "alterColumn": {
       const { column } = action;

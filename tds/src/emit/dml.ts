@@ -1,5 +1,5 @@
 import { qualified, quoteName } from "../bind/object-name.ts";
-import { Scope } from "../bind/scope.ts";
+import { type ColumnSource, Scope } from "../bind/scope.ts";
 import type { TableDefinition } from "../catalog/table-catalog.ts";
 import type {
   Assignment,
@@ -353,9 +353,82 @@ export function emitMerge(merge: Merge, context: EmitContext): EmittedDml {
   const using = emitSource(merge.source, scope, context);
   const on = emitPredicate(merge.on, scope, context);
   const clauses = merge.clauses.map((clause) => emitMergeClause(clause, table, scope, context)).join(" ");
-  if (merge.output !== undefined) throw refuse("OUTPUT of MERGE", 0);
   const text = `MERGE INTO ${qualified(table)} AS ${quoteName(alias)} USING ${using} ON ${on} ${clauses}`;
-  return { sql: [common, text].filter((part) => part !== "").join(" "), columns: [], hasIdentity: false };
+  const { sql, columns } = emitMergeOutput(merge, table, alias, scope, context);
+  return { sql: [common, text, sql].filter((part) => part !== "").join(" "), columns, hasIdentity: false };
+}
+
+const actionName = "$action";
+
+/** RETURNING of a MERGE, which has the rows after an INSERT or UPDATE and those before a DELETE. */
+function emitMergeOutput(
+  { output, clauses }: Merge,
+  table: TableDefinition,
+  alias: string,
+  scope: Scope,
+  context: EmitContext,
+): EmittedQuery {
+  if (output === undefined) return { sql: "", columns: [] };
+  const updates = clauses.some(({ action }) => action.kind === "update");
+  if (updates && output.items.some(({ expression }) => refersTo(expression, deletedName)))
+    throw refuse("OUTPUT deleted of MERGE", 0);
+  const action: ColumnSource = {
+    name: actionName,
+    spelling: actionName,
+    type: { name: "nvarchar", length: 10 },
+    isNullable: false,
+  };
+  const outputScope = new Scope();
+  outputScope.sources.push({ alias: "", object: undefined, columns: [action] });
+  for (const name of [insertedName, deletedName])
+    outputScope.sources.push({ alias: name, object: undefined, columns: table.columns });
+  for (const source of scope.sources)
+    if (source.alias !== alias && ![insertedName, deletedName].includes(source.alias)) outputScope.sources.push(source);
+  const { sql, columns } = emitOutput(output, outputScope, context, undefined);
+  const row = (name: string, condition: string): [RegExp, string] => [
+    new RegExp(`"${name}"\\.("(?:[^"]|"")*")`, "g"),
+    `(CASE WHEN merge_action() ${condition} 'DELETE' THEN ${quoteName(alias).replaceAll("$", "$$$$")}.$1 END)`,
+  ];
+  const replacements = [row(insertedName, "<>"), row(deletedName, "=")];
+  const replaced = sql.replaceAll(
+    /("(?:[^"]|"")*"(?:\."(?:[^"]|"")*")?)|('(?:[^']|'')*')/g,
+    (match, name: string | undefined, _: unknown, at: number) => {
+      if (name === undefined) return match;
+      if (name === quoteName(actionName)) return sql.slice(0, at).endsWith(" AS ") ? name : "merge_action()";
+      return replacements.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), name);
+    },
+  );
+  return { sql: replaced, columns };
+}
+
+/**
+ * A change whose OUTPUT is inserted into a table. The hidden column is the IDENTITY of the change, as in other changes.
+ */
+export function emitOutputInto(
+  emitted: EmittedDml,
+  { target, columns: names }: NonNullable<Output["into"]>,
+  context: EmitContext,
+): EmittedDml {
+  const table = targetTable(target, context);
+  const columns = insertColumns(table, names, context.session.identityInsert === qualified(table));
+  if (columns.length !== emitted.columns.length) {
+    const message = "Column name or number of supplied values does not match table definition.";
+    throw new SqlError(213, message);
+  }
+  const changed = quoteName(":changed");
+  const list = emitted.columns.map(({ type }, index) => {
+    const value: Typed = { sql: `c${index}`, type, isCollated: true };
+    return assignTo(value, columns[index]?.type ?? type);
+  });
+  const all = [...emitted.columns.map((_, index) => `c${index}`), ...(emitted.hasIdentity ? ["i"] : [])];
+  const insert = `INSERT INTO ${qualified(table)} (${columns.map(({ name }) => quoteName(name)).join(", ")}) SELECT ${list.join(", ")} FROM ${changed}`;
+  const identity = emitted.hasIdentity ? "i" : "NULL::int8";
+  return {
+    ...emitted,
+    sql: `WITH ${changed} (${all.join(", ")}) AS (${emitted.sql}), ${quoteName(":into")} AS (${insert}) SELECT ${identity} FROM ${changed}`,
+    columns: [],
+    hasIdentity: true,
+  };
 }
 
 const mergeConditions = {

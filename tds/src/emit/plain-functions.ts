@@ -174,6 +174,14 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
     type: int,
   })),
   OBJECT_NAME: ranged(1, 2, ([id]) => ({ sql: `holdfast_tsql.object_name(${integer(id)})`, type: nvarchar(128) })),
+  OBJECT_SCHEMA_NAME: ranged(1, 2, ([id]) => ({
+    sql: `holdfast_tsql.object_schema_name(${integer(id)})`,
+    type: nvarchar(128),
+  })),
+  OBJECT_DEFINITION: fixed(1, ([id]) => ({
+    sql: `holdfast_tsql.object_definition(${integer(id)})`,
+    type: nvarchar("max"),
+  })),
   SCHEMA_NAME: ranged(0, 1, ([id]) => ({ sql: `holdfast_tsql.schema_name(${integer(id)})`, type: nvarchar(128) })),
   SCHEMA_ID: ranged(0, 1, ([name]) => ({ sql: `holdfast_tsql.schema_id(${text(name)})`, type: int })),
   TYPE_ID: fixed(1, ([name]) => ({ sql: `holdfast_tsql.type_id(${text(name)})`, type: int })),

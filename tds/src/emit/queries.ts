@@ -16,7 +16,10 @@ export function emitQuery(query: Query, context: EmitContext, outer?: Scope): Em
   const { sql, columns, scope } = emitBody(query.body, context, outer);
   const order = query.orderBy.map((item) => {
     const { expression } = item;
-    const alias = expression.kind === "column" && expression.path.length === 1 ? expression.path[0] : undefined;
+    // The columns of a UNION may have the names of the tables of its first part.
+    const isAny = scope === undefined && query.body.kind === "setOperation";
+    const isNamed = expression.kind === "column" && (isAny || expression.path.length === 1);
+    const alias = isNamed ? expression.path.at(-1) : undefined;
     const isAlias = columns.some(({ name }) => name !== "" && name.toLowerCase() === alias?.toLowerCase());
     const isPosition = expression.kind === "literal";
     if (alias !== undefined && isAlias && !isColumnOf(alias, scope))

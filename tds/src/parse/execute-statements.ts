@@ -41,8 +41,12 @@ export function parseCallOf(stream: TokenStream): Execute {
 
 function startsArgument(stream: TokenStream): boolean {
   const { kind } = stream.current;
-  if (kind === "word") return stream.is("NULL") || stream.is("DEFAULT");
-  return kind === "symbol" ? stream.is("-") || stream.is("+") : kind !== "end" && kind !== "quoted";
+  // A word that is not reserved is a text, unless it begins the next statement.
+  if (kind === "word")
+    return (
+      stream.is("NULL") || stream.is("DEFAULT") || (stream.isIdentifier && !stream.is("THROW") && !stream.is("GO"))
+    );
+  return kind === "symbol" ? stream.is("-") || stream.is("+") : kind !== "end";
 }
 
 /** Argument of EXECUTE: a constant, a variable, or a word that counts as a string. */

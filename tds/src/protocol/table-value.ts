@@ -5,7 +5,7 @@ import { readTypeInfo, type SentType } from "./type-info.ts";
 import { readValue, skipValue } from "./type-value.ts";
 
 /** Max rows of one table-valued parameter: all rows are read before the session can be interrupted. */
-export const tableRowsMax = 1_000_000;
+const tableRowsMax = 1_000_000;
 const columnsMax = 1_024;
 const noColumns = 0xffff;
 /** Flag of a column without values, for which each row has the default. */

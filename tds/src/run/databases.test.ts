@@ -2,7 +2,8 @@ import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engi
 import { connectTds, type TdsClient } from "@holdfast/testing/servers/tds-client.ts";
 import { startTestTds, type TestTds } from "@holdfast/testing/servers/tds-front-end.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { installation } from "../catalog/install.ts";
 
 let postgresql: TestPostgresql;
 let tds: TestTds;
@@ -371,4 +372,30 @@ describe("the layout multi-db", () => {
     ).toEqual([{ name: "Sales", n: 1 }]);
     await session.close();
   });
+});
+
+test("views of users remain when a newer front end replaces the catalog's", async () => {
+  tds = await startTestTds(postgresql.url);
+  client = await connectTds(tds);
+  onTestFinished(async () => {
+    await client.close();
+    await tds.stop();
+  });
+  const install = () =>
+    tds.superuser.query(
+      installation({ layoutMode: "single-db", defaultDatabase: "defaultdb", administrators: tds.user }),
+    );
+  // Columns of an earlier front end have no collation.
+  await tds.superuser.query(`
+    DROP VIEW sys.indexes CASCADE;
+    CREATE VIEW sys.indexes AS SELECT relname::varchar(128) AS name, oid::int8::int AS object_id FROM pg_class WHERE relkind = 'i';
+    GRANT SELECT ON sys.indexes TO PUBLIC`);
+  await done("CREATE VIEW counted AS SELECT COUNT(*) AS n FROM sys.indexes");
+  await install();
+  await install();
+  expect(await rows("SELECT CASE WHEN n > 0 THEN 1 END AS has FROM counted")).toEqual([{ has: 1 }]);
+  await done("CREATE TABLE t (a int PRIMARY KEY)");
+  expect(await rows("SELECT COUNT(*) AS n FROM sys.indexes WHERE is_primary_key = 1")).toEqual([{ n: 1 }]);
+  const earlier = "SELECT count(*)::int AS n FROM pg_class WHERE relnamespace = 'holdfast_tsql_earlier'::regnamespace";
+  expect((await tds.superuser.query(earlier)).rows).toEqual([{ n: 1 }]);
 });

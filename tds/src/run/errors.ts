@@ -64,12 +64,50 @@ export function sqlErrorOf(error: unknown, line: number): SqlError {
   const raised = raisedError(error, line);
   if (raised !== undefined) return raised;
   const known = lookUp(numbers, error.code ?? "");
+  const conflict = conflictMessage(error);
   // The details of other errors contain the values of all columns of the row.
   const detail = error.detail !== undefined && ["23505", "23503"].includes(error.code ?? "") ? ` ${error.detail}` : "";
-  const message = `${sentence(error.message)}${detail}`;
+  const message = conflict ?? `${sentence(error.message)}${detail}`;
   if (known === undefined) return new SqlError(50_000, message, { line });
   const isIndex = known.number === 2627 && indexPattern.test(error.constraint ?? "");
   return new SqlError(isIndex ? uniqueIndex : known.number, message, { severity: known.severity, line });
+}
+
+/** Kinds of the statements that failed, by their errors. */
+const statementKinds = new WeakMap<Error, string>();
+
+/** Notes the kind of the statement, which messages of SQL Server have. */
+export function nameStatement(error: unknown, kind: string): void {
+  if (error instanceof DatabaseError) statementKinds.set(error, kind.toUpperCase());
+}
+
+/** The text of SQL Server for a violated constraint: clients read names and values in it. */
+function conflictMessage(error: InstanceType<typeof DatabaseError>): string | undefined {
+  const { code, constraint = "", table = "", column = "", detail = "" } = error;
+  const object = `${error.schema ?? ""}.${table}`;
+  const statement = statementKinds.get(error) ?? "INSERT";
+  const [, key = "", value = ""] = /^Key \((.*?)\)=\((.*)\)/s.exec(detail) ?? [];
+  switch (code) {
+    case "23505":
+      if (indexPattern.test(constraint))
+        return `Cannot insert duplicate key row in object '${object}' with unique index '${constraint.slice(constraint.indexOf(".") + 1)}'. The duplicate key value is (${value}).`;
+      return `Violation of ${/_pkey$|^pk/i.test(constraint) ? "PRIMARY" : "UNIQUE"} KEY constraint '${constraint}'. Cannot insert duplicate key in object '${object}'. The duplicate key value is (${value}).`;
+    case "23503": {
+      const isReference = / on table "(?:[^"]|"")*" violates .* on table "/.test(error.message);
+      const [, other = ""] = /table "((?:[^"]|"")*)"\.$/.exec(detail) ?? [];
+      const kind = isReference ? "REFERENCE" : "FOREIGN KEY";
+      const verb = isReference && statement === "INSERT" ? "DELETE" : statement;
+      return `The ${verb} statement conflicted with the ${kind} constraint "${constraint}". The conflict occurred in database "defaultdb", table "${error.schema ?? ""}.${other}", column '${key}'.`;
+    }
+    case "23514":
+      if (table === "") return undefined;
+      return `The ${statement} statement conflicted with the CHECK constraint "${constraint}". The conflict occurred in database "defaultdb", table "${object}".`;
+    case "23502":
+      if (column === "") return undefined;
+      return `Cannot insert the value NULL into column '${column}', table '${object}'; column does not allow nulls. ${statement} fails.`;
+    default:
+      return undefined;
+  }
 }
 
 /** An error that a trigger raised: its number, severity and state are the detail. */

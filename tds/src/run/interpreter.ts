@@ -199,6 +199,12 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       return "next";
     case "isolation":
       session.transaction.isolation = isolationOf(body.level);
+      // The view sys.dm_exec_sessions has the level.
+      await session.transaction.withStatementSavepoint(() =>
+        session.backend.query("SELECT set_config('holdfast_tsql.isolation', $1, false)", [
+          session.transaction.isolation,
+        ]),
+      );
       return "next";
     case "identityInsert": {
       const context = session.context(frame);

@@ -17,7 +17,8 @@ import { Transaction } from "./transaction.ts";
 import type { Usage } from "./usage.ts";
 
 const emitters = { query: emitQuery, call: emitCall };
-const version = "Microsoft SQL Server 2022 compatible, Holdfast on PostgreSQL";
+/** Text of @@version; SQLAlchemy reads the number after the dash. */
+const version = "Microsoft SQL Server 2022 (compatible) - 16.0.1000.6, Holdfast on PostgreSQL";
 
 /** State of one client's session, which outlives its requests: backend, transaction, options, prepared statements. */
 export class Session {
@@ -137,7 +138,8 @@ export class Session {
   /** Restores the state of a new connection, for a request with the RESETCONNECTION flag. */
   async reset(keepsTransaction: boolean): Promise<void> {
     if (!keepsTransaction && this.transaction.count > 0) await this.transaction.rollback(undefined);
-    if (this.transaction.count === 0) await this.backend.script("CLOSE ALL; DISCARD TEMP; RESET lock_timeout");
+    if (this.transaction.count === 0)
+      await this.backend.script("CLOSE ALL; DISCARD TEMP; RESET lock_timeout; RESET holdfast_tsql.isolation");
     if (this.database !== this.#initialDatabase.folded) await this.changeDatabase(this.#initialDatabase);
     this.options = defaultOptions();
     this.transaction.isolation = "read committed";

@@ -1,14 +1,14 @@
 import { objectName, qualified, quoteName, temporarySchema } from "../bind/object-name.ts";
 import type { EmitContext, EmittedQuery, OutputColumn } from "../emit/context.ts";
-import { type EmittedDml, emitDelete, emitInsert, emitMerge, emitUpdate } from "../emit/dml.ts";
+import { type EmittedDml, emitDelete, emitInsert, emitMerge, emitOutputInto, emitUpdate } from "../emit/dml.ts";
 import { emitQuery } from "../emit/queries.ts";
 import type { ColumnDefinition, Dml, Path, Query, Select } from "../parse/ast.ts";
-import { refuse } from "../parse/features.ts";
 import { type Column, commands } from "../protocol/token.ts";
 import { columnType, typeOfOid } from "../types/backend-type.ts";
 import type { Value } from "../types/tsql-type.ts";
 import type { FieldDef, RowReceiver } from "./backend.ts";
 import { createTable } from "./definitions.ts";
+import { nameStatement } from "./errors.ts";
 import type { RequestContext } from "./request-context.ts";
 import { SqlError } from "./sql-error.ts";
 
@@ -35,9 +35,15 @@ export async function runDml(statement: Dml, line: number, request: RequestConte
     results.done({ command: commands.select, rowCount });
     return;
   }
-  if (statement.output?.into !== undefined) throw refuse("OUTPUT ... INTO", line);
-  const emitted = emitDml(statement, context);
-  const { rowCount, identity } = await send(emitted, context.values, emitted.hasIdentity, request);
+  const changed = emitDml(statement, context);
+  const into = statement.output?.into;
+  const emitted = into === undefined ? changed : emitOutputInto(changed, into, context);
+  const { rowCount, identity } = await send(emitted, context.values, emitted.hasIdentity, request).catch(
+    (error: unknown) => {
+      nameStatement(error, statement.kind);
+      throw error;
+    },
+  );
   if (statement.kind === "insert" && emitted.hasIdentity && identity !== undefined) {
     session.lastIdentity = identity;
     session.scopeIdentity = identity;

@@ -2,13 +2,18 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Execute } from "../parse/ast.ts";
 import { parseParameters, parsePath } from "../parse/execute-statements.ts";
 import type { Value } from "../types/tsql-type.ts";
+import { qualified, quoteName } from "../bind/object-name.ts";
+import { escapeLiteral } from "./backend.ts";
+import { catalogProcedures } from "./catalog-procedures.ts";
 import { homeOf, inOwnDatabase } from "./databases.ts";
+import { runAll } from "./definitions.ts";
 import { sqlErrorOf } from "./errors.ts";
 import { converted } from "./evaluation.ts";
 import { newCallFrame } from "./call-frame.ts";
 import { depthInside, runBatch } from "./interpreter.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import type { Results } from "./results.ts";
+import { rename } from "./rename.ts";
 import { SqlError } from "./sql-error.ts";
 import { bindTable, typeClash } from "./table-parameters.ts";
 import { callUserProcedure } from "./user-procedures.ts";
@@ -24,10 +29,18 @@ export async function callProcedure(
   request: RequestContext,
 ): Promise<number> {
   const name = (call.path.at(-1) ?? "").toLowerCase();
-  const procedure = lookUp(procedures, name);
+  const procedure = lookUp(procedures, name) ?? catalogProcedure(name);
   if (procedure === undefined) return callUserProcedure(call.path, list, request);
   const home = await homeOf(call.path, request.session);
   return inOwnDatabase(home, request, () => procedure(list, request));
+}
+
+/** The procedure of the catalog; undefined for an unknown name. */
+function catalogProcedure(name: string): Procedure | undefined {
+  const found = lookUp(catalogProcedures, name);
+  if (found === undefined) return undefined;
+  const declaration = found.parameters.map((parameter) => `${parameter} nvarchar(776) = NULL`).join(", ");
+  return (list, request) => runText(found.query, declaration, list, request);
 }
 
 /** Argument by its name, else by its position: drivers use other names for the first arguments. */
@@ -104,10 +117,31 @@ function setOutput(found: EvaluatedArgument | undefined, value: Value): void {
   if (found !== undefined) found.value = value;
 }
 
-/** Procedure that sends the rows of a catalog query with parameters to the client. */
-function catalogProcedure(parameters: readonly string[], query: string): Procedure {
-  const declaration = parameters.map((name) => `${name} nvarchar(384) = NULL`).join(", ");
-  return (list, request) => runText(query, declaration, list, request);
+/** Stores MS_Description of a table, view or column as the comment of PostgreSQL; undefined removes it. */
+async function describe(
+  list: readonly EvaluatedArgument[],
+  value: string | undefined,
+  request: RequestContext,
+): Promise<void> {
+  const [schema, table, column] = [3, 5, 7].map((position, level) => text(list, `@level${level}name`, position));
+  const name = text(list, "@name", 0);
+  if (name.toLowerCase() !== "ms_description" || !schema || !table) {
+    const message = `Property '${name}' cannot be added: only MS_Description of tables and columns is supported.`;
+    throw new SqlError(15_600, message, { severity: 15 });
+  }
+  const { session, frame } = request;
+  const target = session.context(frame).objectName([schema, table], 0);
+  await session.transaction.withStatementSavepoint(async () => {
+    await session.catalog.load([target]);
+    const found = session.catalog.find(target);
+    const own = found?.columns.find((each) => each.name.toLowerCase() === column?.toLowerCase());
+    if (found === undefined || (column && own === undefined))
+      throw new SqlError(15_135, `Object is invalid: '${[schema, table, column].join(".")}'.`);
+    const kind = found.isView === true ? "VIEW" : "TABLE";
+    const object =
+      own === undefined ? `${kind} ${qualified(found)}` : `COLUMN ${qualified(found)}.${quoteName(own.name)}`;
+    await runAll([`COMMENT ON ${object} IS ${value === undefined ? "NULL" : escapeLiteral(value)}`], request);
+  });
 }
 
 const procedures: Readonly<Record<string, Procedure>> = {
@@ -135,44 +169,29 @@ const procedures: Readonly<Record<string, Procedure>> = {
     request.session.prepared.delete(Number(handle?.value));
     return 0;
   },
-  sp_tables: catalogProcedure(
-    ["@table_name", "@table_owner", "@table_qualifier", "@table_type"],
-    `SELECT TABLE_CATALOG AS TABLE_QUALIFIER, TABLE_SCHEMA AS TABLE_OWNER, TABLE_NAME,
-            CASE TABLE_TYPE WHEN 'BASE TABLE' THEN 'TABLE' ELSE TABLE_TYPE END AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
-       FROM INFORMATION_SCHEMA.TABLES
-      WHERE (@table_name IS NULL OR TABLE_NAME LIKE @table_name) AND (@table_owner IS NULL OR TABLE_SCHEMA LIKE @table_owner)
-      ORDER BY 4, 1, 2, 3`,
-  ),
-  sp_columns: catalogProcedure(
-    ["@table_name", "@table_owner", "@table_qualifier", "@column_name"],
-    `SELECT TABLE_CATALOG AS TABLE_QUALIFIER, TABLE_SCHEMA AS TABLE_OWNER, TABLE_NAME, COLUMN_NAME, DATA_TYPE AS TYPE_NAME,
-            COALESCE(CHARACTER_MAXIMUM_LENGTH, CAST(NUMERIC_PRECISION AS int)) AS PRECISION, NUMERIC_SCALE AS SCALE,
-            CASE IS_NULLABLE WHEN 'YES' THEN 1 ELSE 0 END AS NULLABLE, COLUMN_DEFAULT AS COLUMN_DEF, ORDINAL_POSITION, IS_NULLABLE
-       FROM INFORMATION_SCHEMA.COLUMNS
-      WHERE TABLE_NAME LIKE @table_name AND (@table_owner IS NULL OR TABLE_SCHEMA LIKE @table_owner)
-        AND (@column_name IS NULL OR COLUMN_NAME LIKE @column_name)
-      ORDER BY 1, 2, 3, ORDINAL_POSITION`,
-  ),
-  sp_databases: catalogProcedure(
-    [],
-    `SELECT name AS DATABASE_NAME, CAST(NULL AS int) AS DATABASE_SIZE, CAST(NULL AS varchar(254)) AS REMARKS
-       FROM sys.databases ORDER BY 1`,
-  ),
-  sp_pkeys: catalogProcedure(
-    ["@table_name", "@table_owner", "@table_qualifier"],
-    `SELECT k.CONSTRAINT_CATALOG AS TABLE_QUALIFIER, k.TABLE_SCHEMA AS TABLE_OWNER, k.TABLE_NAME, k.COLUMN_NAME,
-            k.ORDINAL_POSITION AS KEY_SEQ, k.CONSTRAINT_NAME AS PK_NAME
-       FROM INFORMATION_SCHEMA.KEY_COLUMN_USAGE k
-       JOIN INFORMATION_SCHEMA.TABLE_CONSTRAINTS c ON c.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND c.TABLE_NAME = k.TABLE_NAME
-      WHERE c.CONSTRAINT_TYPE = 'PRIMARY KEY' AND k.TABLE_NAME = @table_name
-        AND (@table_owner IS NULL OR k.TABLE_SCHEMA = @table_owner)
-      ORDER BY 1, 2, 3, 5`,
-  ),
+  async sp_rename(list, request) {
+    const kind = text(list, "@objtype", 2).toUpperCase();
+    await rename(text(list, "@objname", 0), text(list, "@newname", 1), kind, request);
+    return 0;
+  },
+  async sp_addextendedproperty(list, request) {
+    await describe(list, text(list, "@value", 1), request);
+    return 0;
+  },
+  async sp_updateextendedproperty(list, request) {
+    await describe(list, text(list, "@value", 1), request);
+    return 0;
+  },
+  async sp_dropextendedproperty(list, request) {
+    // It has no @value, so that positions after the name are one less.
+    await describe([...list.slice(0, 1), ...list.slice(0, 1), ...list.slice(1)], undefined, request);
+    return 0;
+  },
 };
 
 /** True if the front end has the system procedure of this name. */
 export function isSystemProcedure(name: string): boolean {
-  return lookUp(procedures, name.toLowerCase()) !== undefined;
+  return [procedures, catalogProcedures].some((table: object) => Object.hasOwn(table, name.toLowerCase()));
 }
 
 /** Runs a call of an RPC message; errors and output values are written to the results. */
@@ -189,7 +208,7 @@ export async function callRpc(
     const path = parsePath(name);
     status = await callProcedure({ path, resultVariable: undefined, arguments: [] }, list, request);
     // The status of a procedure of the system is the number of its error; that of another one is its own.
-    isError = status !== 0 && lookUp(procedures, (path.at(-1) ?? "").toLowerCase()) !== undefined;
+    isError = status !== 0 && isSystemProcedure(path.at(-1) ?? "");
   } catch (error) {
     if (request.signal.aborted) throw error;
     const failure = sqlErrorOf(error, 1);

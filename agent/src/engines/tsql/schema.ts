@@ -9,7 +9,7 @@ import { groups } from "../postgresql/layout.ts";
 import { layoutOf } from "./layout.ts";
 import { literal, messageOf, type Session, withSession } from "../postgresql/session.ts";
 
-const ownSchemas = ["holdfast_tsql", "sys", "tsql_information_schema"];
+const ownSchemas = ["holdfast_tsql", "holdfast_tsql_earlier", "sys", "tsql_information_schema"];
 
 /**
  * Statements of one transaction. The triggers that grant privileges on new objects are off: they would let users write

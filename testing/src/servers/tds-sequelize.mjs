@@ -1,0 +1,44 @@
+// Steps of Sequelize on a front end of T-SQL: creation, introspection, changes of rows and of the schema.
+import { driverOptions, load, step, target } from "./tds-orm-steps.mjs";
+
+const { DataTypes, Sequelize } = load("sequelize");
+const { host, port, user, password, database } = target;
+const dialectOptions = { options: driverOptions };
+const sequelize = new Sequelize(database, user, password, { dialect: "mssql", host, port, logging: false, dialectOptions });
+
+const Author = sequelize.define("Author", { name: { type: DataTypes.STRING(50), allowNull: false, unique: true }, born: DataTypes.DATEONLY, rating: DataTypes.DECIMAL(10, 2), active: { type: DataTypes.BOOLEAN, defaultValue: true }, notes: DataTypes.TEXT, data: DataTypes.BLOB, uid: { type: DataTypes.UUID, defaultValue: DataTypes.UUIDV4 } });
+const Book = sequelize.define("Book", { title: DataTypes.STRING, pages: DataTypes.INTEGER, price: DataTypes.FLOAT }, { indexes: [{ fields: ["title"] }] });
+Author.hasMany(Book, { as: "books", onDelete: "CASCADE" }); Book.belongsTo(Author);
+await step("authenticate", () => sequelize.authenticate());
+await step("sync", () => sequelize.sync({ force: true }).then(() => "done"));
+await step("sync again", () => sequelize.sync().then(() => "done"));
+await step("sync alter", () => sequelize.sync({ alter: true }).then(() => "done"));
+const qi = sequelize.getQueryInterface();
+await step("showAllTables", () => qi.showAllTables());
+await step("describeTable", () => qi.describeTable("Authors"));
+await step("showIndex", () => qi.showIndex("Books"));
+await step("fks", () => qi.getForeignKeyReferencesForTable("Books"));
+await step("constraints", () => qi.showConstraint("Authors"));
+await step("create", () => Author.create({ name: "Ann", born: "2000-01-31", rating: "1.50", notes: "x".repeat(20), data: Buffer.from([1, 2]) }).then((a) => a.toJSON()));
+await step("bulkCreate", () => Book.bulkCreate([{ title: "A", pages: 1, price: 1.5, AuthorId: 1 }, { title: "B", pages: 2, AuthorId: 1 }]).then((b) => b.map((x) => x.toJSON())));
+await step("include", () => Author.findAll({ include: "books", order: [["id", "ASC"], ["books", "id", "DESC"]] }).then((a) => JSON.stringify(a)));
+await step("limit", () => Book.findAndCountAll({ limit: 1, offset: 1, order: [["id", "ASC"]] }).then((r) => [r.count, r.rows.map((x) => x.title)]));
+await step("findOne include limit", () => Author.findOne({ where: { name: "ann" }, include: "books" }).then((r) => r?.books.length));
+await step("update", () => Book.update({ pages: 5 }, { where: { title: "A" } }));
+await step("increment", () => Book.increment("pages", { by: 2, where: { id: 1 } }).then(() => Book.findByPk(1)).then((b) => b.pages));
+await step("upsert", () => Author.upsert({ id: 1, name: "Ann", rating: "3.25" }).then(([a, c]) => [a.rating, c]));
+await step("findOrCreate", () => Author.findOrCreate({ where: { name: "Bob" } }).then(([a, c]) => [a.id, c]));
+await step("unique", () => Author.create({ name: "Ann" }).then(() => "no", (e) => e.name));
+await step("fk", () => Book.create({ title: "C", AuthorId: 99 }).then(() => "no", (e) => e.name));
+await step("transaction", () => sequelize.transaction(async (transaction) => { await Book.create({ title: "T" }, { transaction }); throw new Error("back"); }).catch(() => Book.count()));
+await step("aggregate", () => Book.findAll({ attributes: ["AuthorId", [sequelize.fn("SUM", sequelize.col("pages")), "n"]], group: ["AuthorId"], raw: true }));
+await step("addColumn", () => qi.addColumn("Books", "isbn", { type: DataTypes.STRING(20), defaultValue: "none", allowNull: false }));
+await step("changeColumn", () => qi.changeColumn("Books", "isbn", { type: DataTypes.STRING(40), allowNull: true }));
+await step("renameColumn", () => qi.renameColumn("Books", "isbn", "code"));
+await step("addIndex", () => qi.addIndex("Books", ["code"], { name: "books_code", unique: false }));
+await step("removeIndex", () => qi.removeIndex("Books", "books_code"));
+await step("removeColumn", () => qi.removeColumn("Books", "code"));
+await step("renameTable", () => qi.renameTable("Books", "Volumes").then(() => qi.renameTable("Volumes", "Books")));
+await step("destroy", () => Author.destroy({ where: { name: "Ann" } }));
+await step("drop", () => sequelize.drop().then(() => "done"));
+await sequelize.close();
