@@ -49,7 +49,7 @@ function isKnown(field: Field, known: readonly string[]): boolean {
   return field.name === "validator" && inner.length === 0;
 }
 
-/** The engine ignores the concern of a write. Its greetings are those of a standalone server, whose errors these are. */
+/** The engine ignores write concerns. Its greetings are those of a standalone server, whose errors these are. */
 function unmetConcern(fields: readonly Field[]): CommandError | undefined {
   const concerns = fieldsNamed(fields, "writeConcern").filter(({ type }) => type === bsonTypes.document);
   for (const w of concerns.flatMap(({ value }) => fieldsNamed(fieldsOf(value), "w"))) {

@@ -17,20 +17,18 @@ export function writeRefusal({ header }: Pick<Request, "header">, { code, codeNa
   return writeMessage({ requestId: 0, responseTo: header.requestId, opCode }, Buffer.concat([prefix, document]));
 }
 
-/** Changes the body of a response in place. */
-export type ResponseEdit = (body: Buffer) => void;
-
 /** Max number of writes in one command of the engine, which reports another number in greetings. */
 const writesMax = 25_000;
 const writesField = Buffer.from("\u0010maxWriteBatchSize\0", "latin1");
 const greetings = ["hello", "isMaster", "ismaster"];
 
-/** The change of a command's response: greetings have the number of writes by which drivers split their batches. */
-export function editOf({ command }: Pick<Request, "command">): ResponseEdit | undefined {
-  return greetings.includes(command) ? limitWrites : undefined;
+/** True for a greeting, whose response has the number of writes by which drivers split their batches. */
+export function isGreeting({ command }: Pick<Request, "command">): boolean {
+  return greetings.includes(command);
 }
 
-function limitWrites(body: Buffer): void {
+/** Limits that number, in place, to what the engine takes. */
+export function limitWrites(body: Buffer): void {
   const at = body.indexOf(writesField);
   const value = at + writesField.length;
   if (at >= 0 && value + 4 <= body.length) body.writeInt32LE(Math.min(body.readInt32LE(value), writesMax), value);

@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { CapacityQueue } from "@holdfast/common/concurrency/capacity-queue.ts";
 import type { Access } from "../commands.ts";
-import { headerBytes, messageBytesMax, ProtocolError, readHeader } from "../protocol/message.ts";
+import { headerBytes, messageBytesMax, opCodes, ProtocolError, readHeader, writeMessage } from "../protocol/message.ts";
+import { withCorrectedErrors } from "../protocol/corrected-errors.ts";
 import { readRequest, type Request } from "../protocol/request.ts";
-import { type CommandError, editOf, type ResponseEdit, writeRefusal } from "../protocol/response.ts";
+import { type CommandError, isGreeting, limitWrites, writeRefusal } from "../protocol/response.ts";
 import { refusalOf } from "../refusal.ts";
 import type { Accesses } from "./accesses.ts";
 import { type ByteSource, createByteSource } from "./byte-source.ts";
@@ -99,9 +100,24 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
     backend ??= await openBackend(deps.sockets[signedIn?.access ?? "readonly"]);
     if (
       backend === undefined ||
-      !(await backend.forward(message, request.isUnacknowledged ? undefined : client, closed.signal, editOf(request)))
+      !(await backend.forward(message, request.isUnacknowledged ? undefined : client, closed.signal, (...all) =>
+        edited(request, ...all),
+      ))
     )
       client.destroy();
+  }
+
+  /** The body of a response to a client, changed where the engine's would mislead drivers. */
+  async function edited(request: Request, body: Buffer, opCode: number): Promise<Buffer> {
+    if (isGreeting(request)) limitWrites(body);
+    else if (opCode === opCodes.msg) return withCorrectedErrors(body, { isReplica });
+    return body;
+  }
+
+  /** Also true if that is unknown. */
+  async function isReplica(): Promise<boolean> {
+    const found = await deps.accesses.of([]).catch(() => undefined);
+    return found?.isReplica ?? true;
   }
 
   /**
@@ -153,13 +169,15 @@ function sizeOf(header: Buffer, max: number): number {
   return length;
 }
 
+type ResponseEdit = (body: Buffer, opCode: number) => Promise<Buffer>;
+
 /** A connection to a process of the engine. */
 interface Backend {
   /**
-   * Sends a message and passes its response on, or drops it without `to`. `edit` changes the response in place. False
-   * if the connection ended before.
+   * Sends a message and passes its response on, or drops it without `to`. `edit` returns the body of a small response
+   * to pass on. False if the connection ended before.
    */
-  forward(message: Buffer, to: Socket | undefined, signal: AbortSignal, edit?: ResponseEdit): Promise<boolean>;
+  forward(message: Buffer, to: Socket | undefined, signal: AbortSignal, edit: ResponseEdit): Promise<boolean>;
   end(): void;
 }
 
@@ -178,12 +196,12 @@ async function openBackend(path: string): Promise<Backend | undefined> {
       socket.write(message);
       const header = await source.take(headerBytes);
       if (header === undefined) return false;
-      const rest = readHeader(header).length - headerBytes;
-      if (edit !== undefined && rest <= unknownBytesMax) {
+      const { length, ...others } = readHeader(header);
+      const rest = length - headerBytes;
+      if (to !== undefined && rest <= smallBytes) {
         const body = await source.take(rest);
         if (body === undefined) return false;
-        edit(body);
-        to?.write(Buffer.concat([header, body]));
+        if (!to.write(writeMessage(others, await edit(body, others.opCode)))) await once(to, "drain", { signal });
         return true;
       }
       to?.write(header);

@@ -78,6 +78,45 @@ describe.skipIf(skip !== undefined)("what MongoDB's API lacks", () => {
     expect(days.map(({ to }) => to as string).sort()).toEqual(dates.map((date) => date.toISOString().slice(0, 10)));
   });
 
+  it("reports concurrent inserts of one key as duplicates, or as conflicts to repeat", {
+    timeout: 120_000,
+  }, async () => {
+    const many = openMongodb(targetOf(machine), { user: "app_user", password: "a password" }, { maxPoolSize: 6 });
+    const items = many.db("defaultdb").collection<{ k: number }>("keys");
+    await items.createIndex({ k: 1 }, { unique: true });
+    const codes: unknown[] = [];
+    for (let k = 0; k < 6; k += 1) {
+      const inserts = Array.from({ length: 6 }, () => items.insertOne({ k }));
+      for (const result of await Promise.allSettled(inserts))
+        if (result.status === "rejected") codes.push((result.reason as { code: unknown }).code);
+    }
+    expect(codes.filter((code) => code !== 11_000 && code !== 112)).toEqual([]);
+    expect(await items.countDocuments()).toBe(6);
+    await expect(items.insertOne({ k: 0 })).rejects.toThrow(/^E11000 duplicate key error: .*k_1/);
+    await many.close();
+  });
+
+  it("names a full disk, and not another primary, while writes are blocked", async () => {
+    const items = database.collection<{ _id: number }>("full");
+    await items.insertOne({ _id: 1 });
+    const setBlocked = async (writesBlocked: boolean) => {
+      const instance = { ...machine.instance, writesBlocked };
+      await machine.writeConfig(instance);
+      await machine.driver.reload(instance, machine.signal);
+    };
+    const codeOf = () =>
+      items.insertOne({ _id: 2 }).then(
+        () => "inserted",
+        (error: unknown) => (error as { code?: number }).code,
+      );
+    await setBlocked(true);
+    await expect.poll(codeOf, { timeout: 10_000 }).toBe(14_031);
+    await expect(items.drop()).rejects.toThrow("The disk of the service is full");
+    expect(await items.countDocuments()).toBe(1);
+    await setBlocked(false);
+    await expect.poll(codeOf, { timeout: 10_000 }).toBe("inserted");
+  });
+
   it("answers a command that it lacks, also one with document sequences", async () => {
     const bulk = client.bulkWrite([{ name: "insertOne", namespace: "defaultdb.bulk", document: { a: 1 } }]);
     await expect(bulk).rejects.toMatchObject({ cause: { code: 59 } });
