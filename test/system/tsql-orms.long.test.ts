@@ -134,7 +134,7 @@ client charset = UTF-8
 `;
       await writeFile(join(directory, "freetds.conf"), configuration);
       const argv = [join(environmentOf, "python3"), join(programs, "tds_sqlalchemy.py")] as const;
-      const steps = await expectSteps(argv, { FREETDSCONF: join(directory, "freetds.conf") }, 32, {
+      const steps = await expectSteps(argv, { FREETDSCONF: join(directory, "freetds.conf") }, 33, {
         checks: "the dialect lists no CHECK constraints of SQL Server",
         temp: "the dialect lists no temporary tables of SQL Server",
         comment: "fn_listextendedproperty is not supported",
