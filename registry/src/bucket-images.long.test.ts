@@ -183,6 +183,54 @@ describe.skipIf(skipped !== undefined).each(servers)("images in a bucket of $tit
     }
   }, 60_000);
 
+  it("images that nothing needs are deleted while no registry is in use, and a push during the deletion loses nothing", async () => {
+    let now = Date.now();
+    const sweeper = await startTestRegistry({ directory, name: "sweeper", objects: settings(), users, now: () => now });
+    const keyOf = (digest: string) =>
+      `registry/docker/registry/v2/blobs/sha256/${digest.slice(7, 9)}/${digest.slice(7)}/data`;
+    const isStored = async (digest: string) => (await objects.head(keyOf(digest))) !== undefined;
+    /** Sweeps once no registry is in use: the requests of the others have ended. */
+    const sweepAlone = async () => {
+      for (const each of registries) await each.sweep();
+      return sweeper.sweep();
+    };
+    try {
+      const old = await push("replaced", randomBytes(3_000));
+      const first = await push("replaced", randomBytes(3_000));
+      now += 25 * 3_600_000;
+      expect(await sweeper.sweep()).toBe(false);
+      expect(await isStored(old)).toBe(true);
+      expect(await sweepAlone()).toBe(true);
+      now += 25 * 3_600_000;
+      expect(await sweepAlone()).toBe(true);
+      expect([await isStored(old), await isStored(first)]).toEqual([false, true]);
+      expect((await pulled(0, "replaced")).text).toContain(first);
+
+      const pushed: string[] = [];
+      let ended = 0;
+      for (let round = 0; round < 6; round += 1) {
+        for (const each of registries) await each.sweep();
+        now += 25 * 3_600_000;
+        const sweeping = sweeper.sweep();
+        pushed.push(await push(`round-${round}`, randomBytes(200_000), 50_000));
+        pushed.push(await push("replaced", randomBytes(3_000)));
+        if (!(await sweeping)) ended += 1;
+        expect((await pulled(1, `round-${round}`)).text).toContain(pushed.at(-2));
+        expect(await isStored(pushed.at(-2) ?? "")).toBe(true);
+      }
+      expect(ended, "sweeps that ended for a push").toBeGreaterThan(0);
+      await sweepAlone();
+      now += 25 * 3_600_000;
+      expect(await sweepAlone()).toBe(true);
+      const retained = await Promise.all(pushed.map(isStored));
+      // Of the images that replaced each other, the last one has the tag.
+      expect(retained).toEqual(pushed.map((_, index) => index % 2 === 0 || index === pushed.length - 1));
+      expect([...registries, sweeper].flatMap(({ failures }) => failures)).toEqual([]);
+    } finally {
+      await sweeper.stop();
+    }
+  }, 300_000);
+
   it("images on the disk of the registry, where earlier releases have them, are moved into the bucket", async () => {
     const digest = await push("moved", randomBytes(2_000));
     await Promise.all(registries.map((each) => each.stop()));

@@ -26,6 +26,8 @@ export interface BucketProxyDeps {
   readonly prefix: string;
   readonly now: () => number;
   readonly log: Log;
+  /** False while nothing may be deleted. */
+  readonly mayDelete?: () => boolean;
 }
 
 const urlLifetimeS = 900;
@@ -37,7 +39,13 @@ const ownHeaders = new Set(["x-amz-content-sha256", "x-amz-date", "x-amz-securit
 const sentHeaders = ["content-type", "content-length", "content-md5", "range", "if-none-match"];
 const hopHeaders = new Set(["connection", "keep-alive", "transfer-encoding"]);
 
-export async function startBucketProxy({ location, prefix, now, log }: BucketProxyDeps): Promise<BucketProxy> {
+export async function startBucketProxy({
+  location,
+  prefix,
+  now,
+  log,
+  mayDelete = () => true,
+}: BucketProxyDeps): Promise<BucketProxy> {
   const key = { id: randomBytes(16).toString("hex"), secret: randomBytes(32).toString("hex") };
   const bucket = new URL(location.bucketUrl).pathname.slice(1);
   const { ca } = location;
@@ -53,6 +61,7 @@ export async function startBucketProxy({ location, prefix, now, log }: BucketPro
     const isKnown = headers.authorization?.includes(` Credential=${key.id}/`) ?? false;
     const scope = isKnown ? scopeOf(method, url, headers["x-amz-copy-source"], { bucket, prefix }) : "none";
     if (scope === "none") return refuse(response);
+    if ((scope === "deletion" || method === "DELETE") && !mayDelete()) return refuse(response);
     const hasBody = method === "PUT" || method === "POST";
     const deletion = scope === "deletion" ? await deletionOf(request, prefix) : undefined;
     if (scope === "deletion" && deletion === undefined) return refuse(response);

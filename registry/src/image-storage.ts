@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { chown, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,6 +7,7 @@ import { createDirectoryStore } from "@holdfast/common/objects/directory-store.t
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { readS3Location, type S3Settings } from "@holdfast/egress/s3/s3-location.ts";
 import { createS3Store } from "@holdfast/egress/s3/s3-store.ts";
+import { type BucketLeases, createBucketLeases } from "./bucket-leases.ts";
 import { startBucketProxy } from "./bucket-proxy.ts";
 
 /**
@@ -18,6 +19,8 @@ export interface ImageStorage {
   readonly objects: ObjectStore;
   /** The directory of the files; undefined if they are in a bucket. */
   readonly directory: string | undefined;
+  /** Leases of the registries with the same bucket; undefined for a directory, which one registry has. */
+  readonly leases: BucketLeases | undefined;
   /** Secret of the object store, which all registries with the same images have. */
   readonly secret: string;
   /** Prepares the storage for docker-registry, and returns the `storage` part of its configuration. */
@@ -59,6 +62,7 @@ async function inDirectory(
   return {
     objects: createDirectoryStore(directory),
     directory,
+    leases: undefined,
     secret: objectsKeyFile === "" ? randomBytes(32).toString("hex") : (await readFile(objectsKeyFile, "utf8")).trim(),
     async open() {
       await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -72,7 +76,10 @@ async function inDirectory(
 async function inBucket(url: URL, settings: StorageSettings, { now, log }: StorageDeps): Promise<ImageStorage> {
   const location = await readS3Location(url, settings);
   const prefix = `${location.prefix}${folder}/`;
-  const proxy = await startBucketProxy({ location, prefix, now, log });
+  const objects = createS3Store({ ...location, prefix }, now);
+  const leases = createBucketLeases({ objects, id: randomUUID(), now, log });
+  const mayDelete = () => !leases.isSweeping() || leases.maySweep();
+  const proxy = await startBucketProxy({ location, prefix, now, log, mayDelete });
   const s3 = {
     region: location.key.region,
     regionendpoint: proxy.endpoint,
@@ -83,13 +90,17 @@ async function inBucket(url: URL, settings: StorageSettings, { now, log }: Stora
     v4auth: true,
   };
   return {
-    objects: createS3Store({ ...location, prefix }, now),
+    objects,
     directory: undefined,
+    leases,
     secret: createHash("sha256").update(location.key.secret).digest("hex"),
     open: async () => ({
       configuration: { s3, redirect: { disable: true } },
       environment: { REGISTRY_STORAGE_S3_ACCESSKEY: proxy.key.id, REGISTRY_STORAGE_S3_SECRETKEY: proxy.key.secret },
     }),
-    close: () => proxy.close(),
+    async close() {
+      leases.close();
+      await proxy.close();
+    },
   };
 }

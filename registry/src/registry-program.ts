@@ -21,8 +21,9 @@ import { moveLocalImages } from "./local-images.ts";
 /**
  * Debian's docker-registry as a child of this process. It listens on a socket in the file system, as a user that has
  * only its own directory and its part of the object store, and starts with the first request: an installation without
- * apps has no such process. It ends when there was no request for some minutes. An hour later, images in a directory
- * that nothing needs are deleted, while no push is in progress; a request in the meantime ends that.
+ * apps has no such process. It ends when there was no request for some minutes. An hour later, images that nothing
+ * needs are deleted, while no push is in progress at any registry with the same images; a request in the meantime ends
+ * that.
  */
 export interface RegistryProgram {
   /**
@@ -32,8 +33,8 @@ export interface RegistryProgram {
   use<T>(work: (socket: string) => Promise<T>): Promise<T>;
   /** Moves images of an earlier release into the object store, which the first request would otherwise wait for. */
   prepare(): Promise<void>;
-  /** Deletes images that nothing needs, unless docker-registry is in use or other registries may have its images. */
-  sweep(): Promise<void>;
+  /** Deletes images that nothing needs. Resolves with false if this or another registry with its images is in use. */
+  sweep(): Promise<boolean>;
   /** Remembers that a deletion left layers behind. */
   markGarbage(): Promise<void>;
   stop(): Promise<void>;
@@ -120,13 +121,26 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
   /** Deletes as the user of docker-registry, which a symbolic link in its directory gives no other files. */
   async function deleteAsUser(names: readonly string[]): Promise<void> {
     const { directory: images } = storage;
-    if (images === undefined) return;
     // Before the deletion, which a crash or a request may interrupt.
     if (names.length > 0 && (await garbage()) === undefined) await writeFile(garbageFile, sweptMark, { mode: 0o600 });
+    if (images === undefined) return deleteInBucket(names);
     for (let from = 0; from < names.length; from += deletedAtOnce) {
       const paths = names.slice(from, from + deletedAtOnce).map((name) => join(images, name));
       await runAsUser(["rm", "-rf", "--", ...paths], [images]);
     }
+  }
+
+  async function deleteInBucket(names: readonly string[]): Promise<void> {
+    const { objects, leases } = storage;
+    for (const name of names)
+      for (let more = true; more; ) {
+        const page = await objects.list(`${name}/`, { limit: 1_000 });
+        for (const { key } of page.objects) {
+          if (leases?.maySweep() !== true) throw new Error("another registry may use the bucket");
+          await objects.delete(key);
+        }
+        ({ more } = page);
+      }
   }
 
   /** Resolves with the variables that belong to the configuration. */
@@ -165,10 +179,11 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
   }
 
   /** A failure is repeated before the next start: images are served with or without garbage. */
-  async function collectGarbage(signal?: AbortSignal): Promise<void> {
+  async function collectGarbage(secrets: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<void> {
     const { command, args } = await launchOf(["docker-registry", "garbage-collect", configFile]);
     signal?.throwIfAborted();
-    const collecting = runProgram(command, args, { cwd: "/", maxBuffer: 64 << 20 });
+    const env = { PATH: deps.environment["PATH"], ...secrets };
+    const collecting = runProgram(command, args, { cwd: "/", maxBuffer: 64 << 20, env });
     // The promise settles once the program has ended, so that it never runs beside the server.
     const kill = () => {
       collecting.child.kill("SIGKILL");
@@ -192,18 +207,32 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
 
   async function sweepImages(signal: AbortSignal): Promise<void> {
     await prepare();
-    await writeFiles();
+    const secrets = await writeFiles();
     const deleted = await imageSweep.run(signal);
     if (deleted > 0) log.info("images deleted that nothing needs", { deleted });
-    if ((await garbage()) !== undefined) await collectGarbage(signal);
+    if ((await garbage()) !== undefined) await collectGarbage(secrets, signal);
   }
 
-  async function sweep(): Promise<void> {
-    // Another registry may use the same bucket, and its uploads have layers that no image has yet.
+  /** Sweeps while no other registry with the same images is in use; false if one is. */
+  async function sweepAlone(signal: AbortSignal): Promise<boolean> {
+    const { leases } = storage;
+    if (leases === undefined) {
+      await sweepImages(signal);
+      return true;
+    }
+    await leases.leave();
+    return leases.sweep(sweepImages, signal);
+  }
+
+  async function sweep(): Promise<boolean> {
     const isInUse = users > 0 || [running, starting, stopping, sweeping].some((each) => each !== undefined);
-    if (storage.directory === undefined || isInUse) return;
+    if (isInUse) return false;
     const abort = new AbortController();
-    const ended = sweepImages(abort.signal)
+    let isSwept = false;
+    const ended = sweepAlone(abort.signal)
+      .then((isDone) => {
+        isSwept = isDone;
+      })
       .catch((error: unknown) => {
         if (!abort.signal.aborted) log.warn("images not swept", { error });
       })
@@ -212,6 +241,7 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
       });
     sweeping = { abort, ended };
     await ended;
+    return isSwept;
   }
 
   function sweepAfter(ms: number): void {
@@ -220,7 +250,7 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
       inBackground(
         log,
         "sweep of images",
-        sweep().then(() => sweepAfter(sweepEveryMs)),
+        sweep().then((isSwept) => sweepAfter(isSwept ? sweepEveryMs : sweepAfterMs)),
       );
     nextSweep = setTimeout(swept, ms).unref();
   }
@@ -240,11 +270,11 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
   async function start(): Promise<void> {
     await stopping;
     await sweeping?.ended;
+    // A registry with the same images sweeps no more: uploads have layers that no image has yet.
+    await storage.leases?.enter();
     await prepare();
     const secrets = await writeFiles();
-    // Another registry may use the same bucket, and its uploads have layers that no image has yet.
-    const isExclusive = storage.directory !== undefined;
-    if (isExclusive && (await garbage()) === "") await collectGarbage();
+    if (storage.leases === undefined && (await garbage()) === "") await collectGarbage(secrets);
     const { command, args } = await launchOf(["docker-registry", "serve", configFile]);
     const env = { PATH: deps.environment["PATH"], ...secrets };
     const child = spawn(command, args, { cwd: "/", env, stdio: ["ignore", "inherit", "inherit"], detached: true });

@@ -28,8 +28,8 @@ export interface TestRegistry {
   call(method: string, path: string, headers?: Record<string, string>, body?: string | Buffer): Promise<RegistryAnswer>;
   /** Headers with a token of the user for scopes. */
   bearer(user: string, scope: string): Promise<{ authorization: string }>;
-  /** Stops docker-registry, and sweeps its images. */
-  sweep(): Promise<void>;
+  /** Stops docker-registry, and sweeps its images; false if another registry with the same images is in use. */
+  sweep(): Promise<boolean>;
   stop(): Promise<void>;
 }
 
@@ -124,7 +124,7 @@ export async function startTestRegistry(options: TestRegistryOptions): Promise<T
     },
     async sweep() {
       await program.stop();
-      await program.sweep();
+      return program.sweep();
     },
     async stop() {
       await server.close();
