@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { ReadStream, WriteStream } from "node:tty";
+import { partial } from "@holdfast/testing/partial.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { UsageError } from "./exit-code.ts";
 import { readSecrets } from "./secret-value.ts";
@@ -24,8 +25,7 @@ function fileWith(bytes: string | Buffer): string {
 
 /** The secrets of a command whose standard input is this text. */
 function read(ask: readonly string[], files: Readonly<Record<string, string>>, input = "") {
-  const stream = Readable.from([Buffer.from(input)]) as unknown as ReadStream;
-  const terminal = createTerminal(stream, undefined as unknown as WriteStream);
+  const terminal = createTerminal(Readable.from([Buffer.from(input)]) as ReadStream, partial<WriteStream>({}));
   return readSecrets({ terminal }, { ask, files, titleOf: (name) => `Value of ${name}` });
 }
 

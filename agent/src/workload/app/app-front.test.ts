@@ -1,5 +1,6 @@
+import { partial } from "@holdfast/testing/partial.ts";
 import { expect, test } from "vitest";
-import type { KeeperClient, KeeperOrder } from "../../os/keeper-client.ts";
+import type { ComponentStatus, KeeperClient, KeeperOrder } from "../../os/keeper-client.ts";
 import { createAppFront, sessionsIn } from "./app-front.ts";
 
 test("the sessions of a slot are read from the statistics by the names of their columns", () => {
@@ -21,13 +22,13 @@ test.each([
   ["empty", 0],
 ] as const)("a stop waits for the end of a front that is %s", async (state, count) => {
   const orders: KeeperOrder[] = [];
-  const keeper = {
-    component: () => ({ state }),
+  const keeper = partial<KeeperClient>({
+    component: () => partial<ComponentStatus>({ state }),
     order: async (order: KeeperOrder) => {
       orders.push(order);
       return {};
     },
-  } as unknown as KeeperClient;
+  });
   await createAppFront({ keeper, stateDir: "/", runDir: "/", softwareRoot: "/" }).stop(30_000);
   expect(orders).toHaveLength(count);
 });

@@ -106,7 +106,7 @@ export function createAppFront({ keeper, stateDir, runDir, softwareRoot }: AppFr
     },
     async stop(withinMs) {
       const graceMs = Math.max(withinMs, stop.graceMs);
-      // One that an earlier agent has begun to stop still has requests.
+      // A front that an earlier agent ordered to stop still has requests.
       if (stateOf() !== "empty") await keeper.order({ op: "stop", name: frontComponent, ...stop, graceMs });
     },
   };

@@ -8,7 +8,7 @@ import { newMetadata, type Stored } from "#kernel/store/resource.ts";
 import { appKind } from "../app/app.ts";
 import type { HostedApp } from "./hosted-app.ts";
 import { appSoftware } from "./hosting.ts";
-import type { ObservedNode } from "./hosting-plan.ts";
+import type { ObservedNode } from "./observed-node.ts";
 
 /** The machines of hosted apps. */
 export interface AppNodes {

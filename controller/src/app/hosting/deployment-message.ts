@@ -8,7 +8,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/app_deployment_pb.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { DeploymentObject, DeploymentStatus } from "./deployment.ts";
-import type { ObservedNode } from "./hosting-plan.ts";
+import type { ObservedNode } from "./observed-node.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 const statuses: Record<DeploymentStatus["state"], AppDeploymentStatus> = {

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { NodeReport } from "./delivery-plan.ts";
 import type { HostedApp } from "./hosted-app.ts";
 import type { HostingStatus } from "./hosting.ts";
-import { type HostingFacts, type ObservedNode, planHosting } from "./hosting-plan.ts";
+import { type HostingFacts, planHosting } from "./hosting-plan.ts";
+import type { ObservedNode } from "./observed-node.ts";
 import { silentDrainGraceMs } from "./node-endings.ts";
 
 const now = 1_000_000;
@@ -244,7 +245,7 @@ describe("the machines of an app that serves", () => {
     expect(after.status).not.toHaveProperty("endings");
   });
 
-  test("a superfluous one that never served, that is down, or that has stopped is deleted at once", () => {
+  test("a superfluous one that never served, that is down, or that has stopped is deleted in the next round", () => {
     const before = { ...running.status.hosting, nodeIds: ["n1", "n2"], readyIds: ["n1"], servedIds: ["n1"] };
     const other = node("n1", { report: serves });
     const deletedWith = (status: Partial<HostingStatus>, change: Partial<ObservedNode>) =>

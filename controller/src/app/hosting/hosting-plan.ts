@@ -11,24 +11,7 @@ import type { HostedApp } from "./hosted-app.ts";
 import { type HostingStatus, lineMax } from "./hosting.ts";
 import { type HostingEffect, type HostingEvent, hostingLifecycle } from "./hosting-lifecycle.ts";
 import { isServing, planEndings } from "./node-endings.ts";
-
-/** A machine of an app, as its reconciler observes it. */
-export interface ObservedNode {
-  readonly id: string;
-  /** Present: its machine exists and is not being deleted. Leaving: its host is drained, so another replaces it. */
-  readonly presence: "present" | "leaving" | "absent";
-  readonly hasSession: boolean;
-  /** True if its compute provider reports that it does not run. */
-  readonly isDown: boolean;
-  /** True if the release that serves on it is healthy. */
-  readonly isHealthy: boolean;
-  /** True if it runs no release, as it was requested. */
-  readonly isStopped: boolean;
-  /** Reason of its state, such as how its program ended; absent: none. */
-  readonly reason?: string;
-  /** Undefined if it has not reported yet. */
-  readonly report: NodeReport | undefined;
-}
+import type { ObservedNode } from "./observed-node.ts";
 
 /** The facts from which an app's next status follows. */
 export interface HostingFacts {

@@ -2,7 +2,8 @@ import { completed, failed, isFinished, type OperationObject, progressed } from 
 import type { DeploymentImage } from "./deployment-image.ts";
 import type { HostedApp } from "./hosted-app.ts";
 import { lineMax } from "./hosting.ts";
-import type { HostingPlan, ObservedNode } from "./hosting-plan.ts";
+import type { HostingPlan } from "./hosting-plan.ts";
+import type { ObservedNode } from "./observed-node.ts";
 
 /** The step of a deployment in progress, with its progress in percent and a mark that changes with each progress. */
 interface HostingProgress {

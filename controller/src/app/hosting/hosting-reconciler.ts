@@ -26,7 +26,8 @@ import { type HostedApp, isHosted } from "./hosted-app.ts";
 import { hostingEvent } from "./hosting-events.ts";
 import { lineMax } from "./hosting.ts";
 import { appHealth } from "./monitored-app.ts";
-import { type HostingPlan, type ObservedNode, planHosting } from "./hosting-plan.ts";
+import { type HostingPlan, planHosting } from "./hosting-plan.ts";
+import type { ObservedNode } from "./observed-node.ts";
 import { operationAfter } from "./hosting-progress.ts";
 import type { PlatformApi } from "./platform-api.ts";
 

@@ -1,7 +1,14 @@
 import type { Delivery, NodeReport } from "./delivery-plan.ts";
 import type { HostedApp } from "./hosted-app.ts";
 import type { NodeEnding } from "./hosting.ts";
-import type { HostingFacts, ObservedNode } from "./hosting-plan.ts";
+import type { ObservedNode } from "./observed-node.ts";
+
+interface EndingsFacts {
+  readonly nodes: readonly ObservedNode[];
+  readonly now: number;
+  /** Time that the delivered releases give their requests. */
+  readonly drainMs: number;
+}
 
 /** The superfluous machines of an app: each is deleted once it certainly has no requests. */
 export interface EndingsPlan {
@@ -27,7 +34,7 @@ export const silentDrainGraceMs = 60_000;
  */
 export function planEndings(
   { spec, status: { hosting } }: HostedApp,
-  { nodes, now, drainMs }: Pick<HostingFacts, "nodes" | "now" | "drainMs">,
+  { nodes, now, drainMs }: EndingsFacts,
 ): EndingsPlan {
   const { replicas } = spec.hosting;
   const before = new Map((hosting.endings ?? []).map(({ id, since }) => [id, since]));
