@@ -34,7 +34,7 @@ export interface Services {
 
 const settleMs = 120_000;
 
-export function createServices(platform: Platform, rest: Rest = platform.rest): Services {
+export function createServices(platform: Pick<Platform, "directory" | "rest">, rest: Rest = platform.rest): Services {
   const get = async (id: string) => expectStatus(await rest.get<ServiceJson>(`/managed-services/${id}`), 200).json;
 
   async function operations(id: string): Promise<readonly OperationJson[]> {
