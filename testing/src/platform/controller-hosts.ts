@@ -209,7 +209,7 @@ function controllerHost({ directory, prepared, host, number, programs, first }: 
     },
     cable: host.cable,
     async statusInside(verb, path, body) {
-      const [command = "", ...args] = [...enter, process.execPath, "-e", requestProgram, `${url}${path}`, verb];
+      const [command, ...args] = [...enter, process.execPath, "-e", requestProgram, `${url}${path}`, verb];
       const env = {
         ...process.env,
         NODE_EXTRA_CA_CERTS: authority,
