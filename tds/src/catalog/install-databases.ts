@@ -50,7 +50,7 @@ $$;
 
 -- The schema of an object by its name, such as database.schema.object.
 CREATE OR REPLACE FUNCTION holdfast_tsql.schema_of_object(name text) RETURNS oid LANGUAGE sql STABLE AS $$
-  SELECT n.oid FROM (VALUES (COALESCE(NULLIF(holdfast_tsql.last_part(name, 2), ''), 'dbo'), NULLIF(holdfast_tsql.last_part(name, 3), '')))
+  SELECT n.oid FROM (VALUES (COALESCE(NULLIF(holdfast_tsql.last_part(name COLLATE "C", 2), ''), 'dbo'), NULLIF(holdfast_tsql.last_part(name COLLATE "C", 3), '')))
       AS parts (schema_part, database_part)
     CROSS JOIN LATERAL (SELECT CASE WHEN database_part IS NULL THEN holdfast_tsql.current_prefix()
       ELSE (SELECT d.prefix FROM holdfast_tsql.databases d WHERE d.folded COLLATE "C" = lower(database_part COLLATE "und-x-icu") COLLATE "C") END AS prefix) p

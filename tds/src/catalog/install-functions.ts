@@ -316,18 +316,18 @@ LANGUAGE sql STABLE AS $$
   SELECT c.oid::int8::int FROM pg_class c
    WHERE lower(c.relname) = holdfast_tsql.last_part(name, 1) COLLATE "C"
      AND CASE WHEN left(holdfast_tsql.last_part(name, 1) COLLATE "C", 1) = '#' THEN c.relnamespace = pg_my_temp_schema()
-         ELSE c.relnamespace = holdfast_tsql.schema_of_object(name) END
+         ELSE c.relnamespace = holdfast_tsql.schema_of_object(name COLLATE "C") END
      AND (kind IS NULL OR c.relkind = ANY (CASE upper(kind COLLATE "C") WHEN 'U' THEN '{r,p}' WHEN 'V' THEN '{v}' WHEN 'SO' THEN '{S}' ELSE '{}' END::"char"[]))
      AND c.relkind IN ('r', 'p', 'v', 'S')
   UNION ALL
   SELECT p.oid::int8::int FROM pg_proc p
    WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1) COLLATE "C" AND (kind IS NULL OR upper(kind COLLATE "C") = 'P')
-     AND p.pronamespace = holdfast_tsql.schema_of_object(name)
+     AND p.pronamespace = holdfast_tsql.schema_of_object(name COLLATE "C")
      AND ${isModule}
   UNION ALL
   SELECT p.oid::int8::int FROM pg_proc p
    WHERE lower(p.proname) = holdfast_tsql.last_part(name, 1) COLLATE "C"
-     AND p.pronamespace = holdfast_tsql.schema_of_object(name)
+     AND p.pronamespace = holdfast_tsql.schema_of_object(name COLLATE "C")
      AND ${isCompiled} AND ${compiledModule} ->> 'kind' LIKE COALESCE(upper(kind COLLATE "C"), '%') COLLATE "C"
    LIMIT 1
 $$;
