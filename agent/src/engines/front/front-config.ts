@@ -73,7 +73,7 @@ function frontendOf(front: Front, listener: FrontListener): string {
 
 const unavailable = (backend: string): string => `${backend}-unavailable`;
 
-/** A connection is passed on as bytes while the engine serves; otherwise HAProxy reads its requests and answers them. */
+/** A connection is passed on as bytes while the engine serves; otherwise HAProxy answers its requests. */
 function unavailableOf({ backends }: Front, { backend }: FrontListener): string[] {
   const of = lookUp(backends, backend);
   if (of === undefined || !("address" in of) || of.check === undefined) return [];

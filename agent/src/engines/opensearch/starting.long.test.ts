@@ -28,7 +28,7 @@ describe.skipIf(skip !== undefined)("clients of an opensearch that starts", { ti
   });
   afterAll(() => machine?.remove());
 
-  /** What one client gets by a connection of its own. */
+  /** The response that one client gets on a new connection. */
   async function outcome(): Promise<string> {
     const client = openClient(machine, { user: "app_user", password: "secret" });
     try {
