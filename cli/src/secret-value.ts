@@ -60,7 +60,7 @@ export async function readSecrets(
       throw new UsageError(`the value of ${name} has several lines: use --from-file ${name}=FILE, or ${name}=-`);
     secrets[name] = value;
   }
-  const empty = Object.keys(secrets).find((name) => secrets[name] === "");
+  const [empty] = Object.entries(secrets).find(([, value]) => value === "") ?? [];
   if (empty !== undefined) throw new UsageError(`${empty} has no value; nothing was changed`);
   return secrets;
 }

@@ -51,7 +51,8 @@ export function newTopicOf({ name, partitions, copies, settings }: TopicInput): 
 export function topicChangeOf({ partitions, settings }: TopicInput, topic: Topic): TopicChange {
   const config = settingsOf(settings);
   const removed = Object.keys(topic.config).filter((name) => !Object.hasOwn(config, name));
-  const changed = Object.entries(config).filter(([name, value]) => topic.config[name] !== value);
+  const current = new Map(Object.entries(topic.config));
+  const changed = Object.entries(config).filter(([name, value]) => current.get(name) !== value);
   const change = Object.fromEntries([...changed, ...removed.map((name) => [name, null] as const)]);
   return {
     ...(Number(partitions) !== topic.partitions && { partitions: Number(partitions) }),
