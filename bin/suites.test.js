@@ -23,8 +23,9 @@ const planted = {
   "hook.test.js": `beforeAll(() => { if (runs() < 3) throw new Error("not yet"); }); test("has a hook", () => {});`,
   "stray.test.js": `
     test("leaves a rejection behind", async () => {
-      if (runs() === 1) void Promise.reject(new Error("nobody waits for it"));
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      if (runs() > 1) return;
+      void Promise.reject(new Error("nobody waits for it"));
+      await new Promise((resolve) => process.once("unhandledRejection", resolve));
     });`,
   "dies.test.js": `test("ends the worker", () => { if (runs() === 1) process.kill(process.pid, "SIGKILL"); });`,
   "skipped.test.js": `

@@ -190,7 +190,7 @@ describe("agents that hand over", () => {
         "two are there, or it is over already",
         () => running().length === 2 || existsSync(join(directory, "outcome")),
       );
-      // The moment of the kill.
+      // Time: the moment of the kill.
       await new Promise((resolve) => setTimeout(resolve, afterMs));
       const [first = 0, second = 0] = agentSlots
         .map((slot) => onlooker.component(slot))

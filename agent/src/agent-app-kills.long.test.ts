@@ -62,7 +62,7 @@ describe.skipIf(skipped !== undefined)("a deployment that is killed", () => {
         while (!ended.signal.aborted) if ((await served()) === undefined) failed += 1;
       })();
       void deploy();
-      // The moment of the kill.
+      // Time: the moment of the kill.
       await sleep(step * 200);
       machine.killAgent();
       await machine.connected();
@@ -91,7 +91,7 @@ describe.skipIf(skipped !== undefined)("a deployment that is killed", () => {
   test("with its machine at any step ends with one live release", async () => {
     for (let step = 0; step < 6; step += 1) {
       void deploy();
-      // The moment of the reboot.
+      // Time: the moment of the reboot.
       await sleep(step * 300);
       await machine.reboot();
       await machine.connected();

@@ -198,7 +198,7 @@ describe.skipIf(skipped !== undefined)(
       const making = (async () => {
         for (let n = 0; !isFinished; n += 1) {
           if ((await put(`late_${n}`)).failure === undefined) acknowledged.push(`late_${n}`);
-          // The rate of the calls, which continue while the last backup begins.
+          // Time: the rate of the calls, which continue while the last backup begins.
           await sleep(50);
         }
       })();

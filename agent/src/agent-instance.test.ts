@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import { queryEngine } from "@holdfast/testing/engines/fixture-driver.ts";
 import { openFixtureMachine } from "@holdfast/testing/machines/fixture-machine.ts";
@@ -69,12 +68,16 @@ test("applies parameters that the driver writes into no file", async () => {
 test("reports settings only with the engine's own response to them", async () => {
   await converge();
   await converge({ generation: 2n, parameters: { slow_answer_ms: "1000" } });
-  // The observation that follows already has its response and arrives last.
+  // An observation with its old settings, whose response arrives last.
+  const logged = (message: string) => log().split(message).length - 1;
+  await expect.poll(() => logged("delays write")).toBeGreaterThan(0);
   await converge({ generation: 3n, parameters: { at_start: "2" } });
   await observed(({ generation }) => generation === 3n);
-  // More than the slow response of the engine takes.
-  await sleep(1_500);
-  const reported = controller.observations.filter(({ generation }) => generation === 3n);
+  await expect.poll(() => logged("responds late to write")).toBe(logged("delays write"));
+  // The next observation arrives after the late response.
+  await converge({ generation: 4n, parameters: { at_start: "2" } });
+  await observed(({ generation }) => generation === 4n);
+  const reported = controller.observations.filter(({ generation }) => generation >= 3n);
   for (const { pendingRestart, effectiveParameters } of reported) {
     expect([pendingRestart, effectiveParameters]).toEqual([["at_start"], {}]);
   }

@@ -131,7 +131,7 @@ test("tasks sent before a pause run after it only if the stream survived the pau
     const [agent = 0] = agentPids();
     signalIfAlive(agent, "SIGSTOP");
     ask();
-    // More than three heartbeats of the first controller, and fewer than three of this one.
+    // Time: the length of the pause, more than three heartbeats of the first controller and fewer of this one.
     await sleep(2_000);
     signalIfAlive(agent, "SIGCONT");
   };

@@ -65,7 +65,7 @@ describe.skipIf(skipped !== undefined)(
           () => (written.rows += 1),
           () => (written.failed += 1),
         );
-        // The rate of the writer.
+        // Time: the rate of the writer.
         await sleep(5);
       }
     }
@@ -127,7 +127,7 @@ describe.skipIf(skipped !== undefined)(
           const input = { case: "listEngineUsers" as const, value: {} };
           const task = { ...machine.header, lane: Lane.QUERY, class: TaskClass.QUICK, input };
           requests.push(machine.controller.perform(task));
-          // The rate of the requests.
+          // Time: the rate of the requests.
           await sleep(50);
         }
       })();

@@ -237,7 +237,7 @@ describe.skipIf(skipped !== undefined)(
       // More in total than the disk can store.
       for (let round = 0; round < 50; round += 1) {
         for (let n = 0; n < 10; n += 1) expect(await call("SET", `block-${n}`, block)).toBe("OK");
-        // The rate of the writer, which the log has to follow.
+        // Time: the rate of the writer, which the log has to follow.
         await sleep(50);
       }
       await close();

@@ -95,10 +95,11 @@ describe.skipIf(missing !== undefined)(
     it("imports an image after an interrupted import, and after a kill during one", async () => {
       const impatient = new AbortController();
       const first = machines.provider.prepare(impatient.signal);
+      // Time: the moment of the interruption.
       setTimeout(() => impatient.abort(new Error("enough")), 500);
       await expect(first).rejects.toThrow("enough");
       const second = machines.provider.prepare(signal).catch((error: Error) => error.name);
-      // The moment of the kill.
+      // Time: the moment of the kill.
       await new Promise((resolve) => setTimeout(resolve, 500));
       await machines.killDaemon();
       expect(["HostUnreachable", "IncusError", "ComputeFailure", undefined]).toContain(await second);

@@ -68,7 +68,7 @@ describe.skipIf(skip !== undefined)(`snapshots of a disk${skip === undefined ? "
       const child = spawn(process.execPath, ["--input-type=module", "--eval", program]);
       const ended = once(child, "exit");
       await once(child.stdout, "data");
-      // The moment of the kill.
+      // Time: the moment of the kill.
       await sleep(round * 7);
       child.kill("SIGKILL");
       await ended;

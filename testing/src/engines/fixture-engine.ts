@@ -48,7 +48,13 @@ const server = createServer((socket) => {
     const { at_start: _, ...live } = { ...config.parameters, ...stored };
     const parameters = atStart === undefined ? live : { ...live, at_start: atStart };
     const response = `${JSON.stringify({ pid: process.pid, parameters, certificate })}\n`;
-    setTimeout(() => socket.end(response), Number(live["slow_answer_ms"] ?? "0"));
+    const delayMs = Number(live["slow_answer_ms"] ?? "0");
+    if (delayMs === 0) return void socket.end(response);
+    writeLog("info", `delays ${request}`);
+    setTimeout(() => {
+      socket.end(response);
+      writeLog("info", `responds late to ${request}`);
+    }, delayMs);
   });
 });
 const slowMs = Number(config.parameters["slow_start_ms"] ?? "0");
