@@ -168,15 +168,20 @@ async function scenario() {
     });
     const organizations = new Set([organizationId, ...others]);
     const isOwned = (id: string) => organizations.has(exports.get(id)?.object.metadata.organizationId ?? "");
+    const counts = { clockReadings: 0, ticks: 0 };
     const ticker = createExportTicker({
       exports,
       targetsOf: createExportTargets({ owners: createServiceMonitoring(services, "databases"), exports }),
       shipper,
       states: own,
-      ownership: { ...soleOwner, owns: isOwned },
+      ownership: {
+        ...soleOwner,
+        owns: isOwned,
+        begin: () => ({ signal: new AbortController().signal, claim: undefined, end: () => (counts.ticks += 1) }),
+      },
       begin: () => begin(time.now),
       sealer,
-      clock,
+      clock: { ...clock, now: () => ((counts.clockReadings += 1), time.now) },
       log: silentLog,
       ready: Promise.resolve(),
       pollIntervalMs: 2,
@@ -184,7 +189,7 @@ async function scenario() {
     });
     const stop = () => ticker.stop();
     onTestFinished(stop);
-    return { stop };
+    return { stop, counts };
   }
   onTestFinished(() => receiver.close());
 
@@ -218,7 +223,7 @@ test("an outage of two hours leaves no gap, and is announced with its end", asyn
   receiver.reply(() => ({ status: 503 }));
   const id = await addExport(organizationId, receiver.url);
   await service.publish(start, 480);
-  startTicker();
+  const ticker = startTicker();
   // The event is written before the state.
   await until(async () => {
     time.now += 60_000;
@@ -252,11 +257,11 @@ test("an outage of two hours leaves no gap, and is announced with its end", asyn
   });
   // Without new items there is no request and no write.
   const before = await stateOf(id);
-  for (let n = 0; n < 20; n += 1) {
+  const { ticks } = ticker.counts;
+  await until(() => {
     time.now += 30_000;
-    // The ticker runs between two steps of its clock.
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return ticker.counts.ticks >= ticks + 20;
+  });
   expect(receiver.arrivals.length).toBe(length);
   expect(await stateOf(id)).toEqual(before);
 });
@@ -268,21 +273,17 @@ test.each(["take", "advance", "endTick"] as const)(
     const service = await addService(organizationId);
     const id = await addExport(organizationId, receiver.url);
     await service.publish(start, 100);
-    const died = Promise.withResolvers<void>();
+    let hasDied = false;
     // It reaches this step and stops there: the write does not happen.
     const first = startTicker({
       [step]: () => {
-        died.resolve();
+        hasDied = true;
         return Promise.reject(new Error("killed"));
       },
     });
     await until(() => {
       time.now += 30_000;
-      return Promise.race([
-        died.promise.then(() => true),
-        // The ticker runs between two steps of its clock.
-        new Promise<boolean>((go) => setTimeout(() => go(false), 5)),
-      ]);
+      return hasDied;
     });
     await first.stop();
     startTicker();
@@ -304,12 +305,12 @@ test("an owner that was paused while another took over moves no cursor back", as
   const service = await addService(organizationId);
   const id = await addExport(organizationId, receiver.url);
   await service.publish(start, 20);
-  const paused = Promise.withResolvers<void>();
+  let isPaused = false;
   const goOn = Promise.withResolvers<void>();
   let late: unknown;
   const first = startTicker({
     async advance(...requests) {
-      paused.resolve();
+      isPaused = true;
       await goOn.promise;
       late = await states.advance(...requests).catch((error: unknown) => error);
       throw late;
@@ -317,11 +318,7 @@ test("an owner that was paused while another took over moves no cursor back", as
   });
   await until(() => {
     time.now += 30_000;
-    return Promise.race([
-      paused.promise.then(() => true),
-      // The ticker runs between two steps of its clock.
-      new Promise<boolean>((go) => setTimeout(() => go(false), 5)),
-    ]);
+    return isPaused;
   });
   startTicker();
   await service.publish(start + 20 * 15_000, 20);
@@ -518,7 +515,7 @@ test("after seven days of failures an integration is disabled, with an event", a
   receiver.reply(() => ({ status: 401 }));
   const id = await addExport(organizationId, receiver.url);
   await service.publish(start, 2);
-  startTicker();
+  const ticker = startTicker();
   await until(async () => {
     time.now += dayMs / 10;
     return exports.get(id)?.object.spec.isEnabled === false;
@@ -527,7 +524,9 @@ test("after seven days of failures an integration is disabled, with an event", a
   expect(await events(id)).toEqual(expect.arrayContaining(["export.failing", "export.disabled"]));
   const { length } = receiver.arrivals;
   time.now += dayMs;
-  // More than a request of an enabled integration takes.
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  // Each round reads the clock; ticks that these rounds began have ended when it is stopped.
+  const { clockReadings } = ticker.counts;
+  await until(() => ticker.counts.clockReadings >= clockReadings + 10);
+  await ticker.stop();
   expect(receiver.arrivals.length).toBe(length);
 });

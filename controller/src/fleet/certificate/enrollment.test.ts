@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { enroll, helloOf, newKeys, openSession, renew } from "@holdfast/testing/machines/test-agent.ts";
 import {
@@ -8,6 +7,7 @@ import {
   type TestController,
   type TestInstallation,
 } from "@holdfast/testing/controller/test-fleet.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import { machineKind } from "../machine/machine.ts";
 
@@ -100,8 +100,8 @@ test("a certificate lost in a restore is adopted, a superseded one is not", asyn
   const key = keyOf(machineKind, "restored");
   const older = await controller.newAgent("restored");
   const snapshot = await controller.store.get(key);
-  // Times of a certificate are full seconds.
-  await delay(1_100);
+  const issuedAt = Date.now();
+  await waitUntil("the next second, as times of a certificate are", () => Date.now() - issuedAt > 1_000);
   const newer = await renew(controller.address, older);
   const put = { key, value: snapshot?.value ?? "" };
   const restore = async () => controller.store.commit({ conditions: [], puts: [put], deletes: [] });

@@ -1,12 +1,13 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { helloOf, openSession, renew } from "@holdfast/testing/machines/test-agent.ts";
+import { type AgentIdentity, helloOf, openSession, renew } from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
 } from "@holdfast/testing/controller/test-fleet.ts";
+import { waitUntil } from "@holdfast/testing/wait-until.ts";
 
 let installation: TestInstallation;
 let controller: TestController;
@@ -20,6 +21,9 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
+/** End of the identity's certificate. */
+const endOf = ({ chain }: AgentIdentity) => new X509Certificate(chain).validToDate.getTime();
+
 test("certificates of six seconds: an agent that renews stays, one that does not is cut", async () => {
   const lazy = await controller.newAgent("lazy");
   const lazySession = openSession(controller.dial(lazy), helloOf("lazy"));
@@ -28,10 +32,10 @@ test("certificates of six seconds: an agent that renews stays, one that does not
   let identity = await controller.newAgent("diligent");
   let session = openSession(controller.dial(identity), helloOf("diligent"));
   await session.expect("welcome");
-  const begin = Date.now();
-  while (Date.now() - begin < 8_000) {
-    // A certificate lives for six seconds of the real clock.
-    await delay(1_500);
+  const firstEndsAt = endOf(identity);
+  while (Date.now() <= firstEndsAt + 1_000) {
+    const renewAt = endOf(identity) - 4_500;
+    await waitUntil("a quarter of the certificate's life is over", () => Date.now() >= renewAt);
     identity = await renew(controller.address, identity);
     const next = openSession(controller.dial(identity), helloOf("diligent"));
     await next.expect("welcome");

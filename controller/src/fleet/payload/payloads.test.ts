@@ -71,7 +71,7 @@ test("30 MB are sent to a machine and back while control tasks are answered", as
   while (!over) {
     await controller.fleet.run("carrier", control, 60_000);
     answered += 1;
-    // Without a pause the results would exceed the frame rate.
+    // Time: the rate of the results, which is below the limit of frames.
     await sleep(2);
   }
   expect((await done).sha256).toMatch(/^[0-9a-f]{64}$/);

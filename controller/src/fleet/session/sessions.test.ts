@@ -1,11 +1,16 @@
 import { connect } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { ControllerFrame } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { CreateEngineDatabaseSchema, Lane } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { taskRequest } from "@holdfast/testing/engines/task-request.ts";
-import { dial, helloOf, openSession, type TestSession } from "@holdfast/testing/machines/test-agent.ts";
+import {
+  type AgentIdentity,
+  dial,
+  helloOf,
+  openSession,
+  type TestSession,
+} from "@holdfast/testing/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
@@ -40,6 +45,17 @@ beforeAll(async () => {
   other.sendHeartbeats();
 });
 afterAll(() => installation?.close());
+
+/** Opens sessions until the machine's penalty has ended, and returns the first that is welcome. */
+function openAfterPenalty(identity: AgentIdentity, machineId: string): Promise<TestSession> {
+  const client = controller.dial(identity);
+  const isWelcome = async () => {
+    const session = openSession(client, helloOf(machineId));
+    await session.expect("welcome");
+    return session;
+  };
+  return waitUntil("its penalty ends", isWelcome, { everyMs: 250 });
+}
 
 /** Checks that another stream than the misbehaving one continues. */
 async function expectNobodyElseHurt(): Promise<void> {
@@ -93,10 +109,7 @@ test("a flood is cut, logged and refused for the penalty", async () => {
   expect((await openSession(controller.dial(agent), helloOf("flood")).ended).details).toBe(
     "the machine's last stream was cut for invalid or too many frames",
   );
-  // Time alone ends the penalty.
-  await delay(limits.penaltyMs + 500);
-  const again = openSession(controller.dial(agent), helloOf("flood"));
-  await again.expect("welcome");
+  const again = await openAfterPenalty(agent, "flood");
   again.close();
   await expectNobodyElseHurt();
 });
@@ -126,14 +139,11 @@ test("requested results do not count against the frame rate, and large ones slow
 test("unrequested and repeated results count against the frame rate", async () => {
   const identity = await controller.newAgent("unasked");
   for (const taskId of ["quick-of-nobody", "t-again"]) {
-    const session = openSession(controller.dial(identity), helloOf("unasked"));
-    await session.expect("welcome");
+    const session = await openAfterPenalty(identity, "unasked");
     if (taskId === "t-again") await controller.fleet.submit("unasked", taskId, taskRequest);
     if (taskId === "t-again") await session.expect("task");
     for (let n = 0; n < 1_000; n += 1) session.send({ case: "taskResult", value: { taskId } });
     expect((await session.ended).details).toBe("too many frames");
-    // Time alone ends the penalty.
-    await delay(limits.penaltyMs + 500);
   }
   await expectNobodyElseHurt();
 });

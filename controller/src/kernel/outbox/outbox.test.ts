@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
@@ -99,14 +98,19 @@ test("waiting and new entries move to the history in the order of their changes"
 });
 
 test("only the owner moves entries", async () => {
-  open({ ownership: { ...soleOwner, owns: () => false, begin: () => undefined } });
+  const inserted: unknown[] = [];
+  const other = open({
+    ownership: { ...soleOwner, owns: () => false, begin: () => undefined },
+    history: { insert: async (entries) => inserted.push(...entries) },
+  });
   await change("owned", "x");
-  // More than an owner takes to move an entry.
-  await delay(200);
-  expect(await types("owned")).toEqual([]);
+  await until(() => other.waiting === 1);
   open();
   await until(async () => (await types("owned")).length === 1);
   await until(async () => (await waitingKeys()) === 0);
+  // Each watches both the entry and its deletion.
+  await until(() => other.waiting === 0);
+  expect(inserted).toEqual([]);
 });
 
 test("after a crash between insert and delete, nothing is inserted twice", async () => {

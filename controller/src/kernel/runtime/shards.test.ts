@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -197,8 +196,9 @@ test("a shard moves only after the work on it has ended", async () => {
   const right = first.shards.begin(key);
   await first.controllerRegistry.drain();
   await until(() => right?.signal.aborted === true);
-  // More than a move takes once the work has ended.
-  await delay(300);
+  const rest = keys.filter((other) => other !== key);
+  await until(() => rest.every((other) => running.some(({ shards }) => shards.owns(other))));
+  expect(ownedCount(first.shards)).toBe(0);
   expect(running.filter(({ shards }) => shards.owns(key))).toEqual([]);
   right?.end();
   await until(everyKeyIsOwned);

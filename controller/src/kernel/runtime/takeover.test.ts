@@ -5,6 +5,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
 import { startTcpProxy } from "@holdfast/testing/network/tcp-proxy.ts";
+import { until } from "@holdfast/testing/wait-until.ts";
 import { createCollection } from "../store/collection.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import { keyOf, type Resource } from "../store/resource.ts";
@@ -15,8 +16,8 @@ import { createRunner } from "./runner.ts";
 import { createShards } from "./shards.ts";
 import { defineKind } from "../store/kind.ts";
 
-/** A counter that its owner increments. */
-type Counter = Resource<{ target: number }, { count: number }>;
+/** A counter that its owner increments until it has its target. */
+type Counter = Resource<object, { count: number }>;
 const counterKind = defineKind<Counter>("machine");
 
 let etcd: TestEtcd;
@@ -31,7 +32,8 @@ const overlaps: string[] = [];
 const same = (text: string) => text;
 const sealer = { seal: same, sealDeterministic: same, open: same, keyedHash: () => "" };
 
-async function startController(id: string) {
+/** `target` of all counters. */
+async function startController(id: string, target: () => number) {
   const proxy = await startTcpProxy(etcd.port);
   const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   const deps = { store, clock: systemClock, log: silentLog };
@@ -39,6 +41,8 @@ async function startController(id: string) {
   const controllerRegistry = createControllerRegistry({ ...deps, id, leaseS: 2 });
   await controllerRegistry.announce(`${id}:1`);
   const shards = createShards({ ...deps, controllerRegistry, cache: counters });
+  /** Units of work in progress, and committed ones. */
+  const units = { running: 0, committed: 0 };
   const reconciler: Reconciler = {
     name: "counter",
     async reconcile(key, signal) {
@@ -46,13 +50,15 @@ async function startController(id: string) {
       working.set(key, signal);
       try {
         const counter = counters.get(key);
-        if (counter === undefined || counter.object.status.count >= counter.object.spec.target) return settled;
-        // Each unit of work takes a while, so that a takeover interrupts it.
+        if (counter === undefined || counter.object.status.count >= target()) return settled;
+        // Time: the length of a unit of work, which a takeover interrupts.
         await delay(5, undefined, { signal });
         const unit = createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 });
         const count = counter.object.status.count + 1;
         unit.update(counterKind, counter, { ...counter.object, status: { count } });
-        await unit.commit(signal);
+        units.running += 1;
+        await unit.commit(signal).finally(() => (units.running -= 1));
+        units.committed += 1;
         return again(10, "counting");
       } finally {
         if (working.get(key) === signal) working.delete(key);
@@ -79,6 +85,7 @@ async function startController(id: string) {
     controllerRegistry,
     shards,
     counters,
+    units,
     cut: proxy.cut,
     async stop() {
       await runner.stop();
@@ -96,26 +103,30 @@ test("each object has one owner at a time while controllers and etcd come and go
   const ids = Array.from({ length: 24 }, () => uuidv7());
   for (const id of ids) {
     const metadata = { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 };
-    const counter: Counter = { metadata, spec: { target: 60 }, status: { count: 0 } };
+    const counter: Counter = { metadata, spec: {}, status: { count: 0 } };
     const puts = [{ key: keyOf(counterKind, id), value: JSON.stringify(counter) }];
     await store.commit({ conditions: [], puts, deletes: [] });
   }
-  const first = await startController("1");
-  // The first controller works for a while.
-  await delay(300);
-  const [second, third] = [await startController("2"), await startController("3")];
-  // All three work for a while.
-  await delay(500);
+  // The work ends with the test, so that each change of the owners interrupts it.
+  let target = Number.POSITIVE_INFINITY;
+  const start = (id: string) => startController(id, () => target);
+  const first = await start("1");
+  await until(() => first.units.committed >= ids.length);
+  const [second, third] = [await start("2"), await start("3")];
+  const all = [first, second, third];
+  const before = first.units.committed;
+  await until(() => all.every(({ units }) => units.committed > 0) && first.units.committed > before);
   await first.controllerRegistry.drain();
   await expect.poll(() => ids.filter((id) => first.shards.owns(id))).toEqual([]);
   await first.stop();
   second.cut();
-  // The second one works on without the store.
-  await delay(300);
+  await until(() => second.units.running > 0);
   await etcd.kill();
   await etcd.start();
-  const counts = () => ids.map((id) => third.counters.get(id)?.object.status.count);
-  await expect.poll(counts, { timeout: 120_000 }).toEqual(ids.map(() => 60));
+  await expect.poll(() => ids.every((id) => third.shards.owns(id)), { timeout: 120_000 }).toBe(true);
+  const counts = () => ids.map((id) => third.counters.get(id)?.object.status.count ?? 0);
+  target = Math.max(...counts()) + 20;
+  await expect.poll(counts, { timeout: 120_000 }).toEqual(ids.map(() => target));
   expect(overlaps).toEqual([]);
   await Promise.all([second.stop(), third.stop(), store.close()]);
 });
@@ -132,7 +143,7 @@ test("a change from before a suspend is not written over another controller's", 
   const unitOf = (store: typeof other) => createUnitOfWork(store, { outbox, sealer, clock: systemClock, ids: uuidv7 });
   const id = uuidv7();
   const metadata = { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 };
-  const counter: Counter = { metadata, spec: { target: 2 }, status: { count: 0 } };
+  const counter: Counter = { metadata, spec: {}, status: { count: 0 } };
   await other.commit({
     conditions: [],
     puts: [{ key: keyOf(counterKind, id), value: JSON.stringify(counter) }],

@@ -173,7 +173,7 @@ test("a lease has ended right after a longer suspend, before any timer fires", a
 test("keys of a lease are deleted when it is revoked", async () => {
   const lease = await store.lease(4);
   await store.commit({ ...nothing, puts: [{ key: "/l/1", value: "x", lease }] });
-  // More than the lease lasts without a renewal.
+  // Time: the term of the lease without a renewal.
   await delay(5_000);
   expect(lease.live).toBe(true);
   expect((await store.get("/l/1"))?.leased).toBe(true);

@@ -146,8 +146,9 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
       } catch (error) {
         if (closed.signal.aborted) return;
         if (error instanceof RevisionCompacted) continue;
-        if (failures === 0) log.warn("watch broken", { prefix, error: String(error) });
         failures += 1;
+        if (failures === 1) log.warn("watch broken", { prefix, error: String(error) });
+        else log.debug("watch not resumed", { prefix, failures, error: String(error) });
         await delay(Math.min(50 * 2 ** failures, maxBackOffMs), undefined, { signal: closed.signal }).catch(() => {
           // Closed during the delay: the loop's condition ends it.
         });
