@@ -4,15 +4,17 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 
-/** Starts a process of this role, which prints "serving" after the statements had a turn of the event loop. */
+/** Starts a process of this role, which prints "serving" after the statements had turns of the event loop. */
 async function run(role: string, statements: string): Promise<{ lines: string[]; code: number }> {
   const program = `
     import { watchProcessFaults } from ${JSON.stringify(join(import.meta.dirname, "process-faults.ts"))};
     const logFault = (message, { error, repeated }) => console.log(message + ": " + error.message + " " + repeated);
     let nowMs = 0;
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
     watchProcessFaults({ role: ${JSON.stringify(role)}, logFault, monotonicMs: () => nowMs });
     ${statements}
-    setTimeout(() => console.log("serving"), 50);`;
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    console.log("serving");`;
   const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", program], {
     stdio: ["ignore", "pipe", "ignore"],
   });
@@ -32,11 +34,11 @@ test("a server and a supervisor survive an unhandled rejection and log it once",
 test("a repeated fault is logged after a minute with the number of repetitions", async () => {
   const statements = `
     const fault = new Error("the same");
-    for (const ms of [5, 10, 20])
-      setTimeout(() => {
-        for (let i = 0; i < 2; i++) Promise.reject(fault);
-        nowMs += 60_000;
-      }, ms);`;
+    for (let minute = 0; minute < 3; minute++) {
+      for (let i = 0; i < 2; i++) Promise.reject(fault);
+      nowMs += 60_000;
+      await nextTurn();
+    }`;
   const { lines } = await run("server", statements);
   expect(lines).toEqual([
     "promise rejected without a handler: the same 0",

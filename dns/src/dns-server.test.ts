@@ -85,35 +85,38 @@ test.skipIf(!dig)("dig distinguishes NXDOMAIN, NODATA and REFUSED, and retries t
 });
 
 test("several queries on one TCP connection are served in order, in any segmentation", async () => {
-  const queries = [1, 2, 3].map((id) => {
+  const queries = [1, 2, 3, 4].map((id) => {
     const query = encode({ type: "query", id, questions: [{ name: `shop-1.${origin}`, type: "A" }] });
     const length = Buffer.alloc(2);
     length.writeUInt16BE(query.byteLength);
     return Buffer.concat([length, query]);
   });
   const bytes = Buffer.concat(queries);
+  const size = queries[0]?.byteLength ?? 0;
   const socket = connect(server.port, "127.0.0.1");
-  for (const byte of [bytes.subarray(0, 1), bytes.subarray(1, 40), bytes.subarray(40)]) {
-    socket.write(byte);
-    // The system sends each part as one segment.
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  const answers = answersOn(socket);
+  // Each part but the last ends within a query, and the next follows the answer to the query before that.
+  const ends = [size + 1, 2 * size + 2, 4 * size - 1, 4 * size];
+  for (const [index, end] of ends.entries()) {
+    socket.write(bytes.subarray(ends[index - 1] ?? 0, end));
+    await expect.poll(() => answers).toHaveLength(index + 1);
   }
-  expect(await answersOn(socket, 3)).toEqual([1, 2, 3]);
+  expect(answers).toEqual([1, 2, 3, 4]);
   socket.destroy();
 });
 
-async function answersOn(socket: Socket, count: number): Promise<number[]> {
+/** Ids of the answers so far; the list grows. */
+function answersOn(socket: Socket): readonly number[] {
   let waiting = Buffer.alloc(0);
   const ids: number[] = [];
-  for await (const bytes of socket) {
-    waiting = Buffer.concat([waiting, bytes as Buffer]);
+  socket.on("data", (bytes: Buffer) => {
+    waiting = Buffer.concat([waiting, bytes]);
     while (waiting.byteLength >= 2 && waiting.byteLength >= 2 + waiting.readUInt16BE(0)) {
       const length = waiting.readUInt16BE(0);
       ids.push(decode(waiting.subarray(2, 2 + length)).id ?? -1);
       waiting = waiting.subarray(2 + length);
     }
-    if (ids.length >= count) break;
-  }
+  });
   return ids;
 }
 

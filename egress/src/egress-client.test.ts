@@ -211,7 +211,7 @@ test("a check refuses names with internal addresses, and accepts unresolved name
 async function drip(socket: Socket, first: string, each: string): Promise<void> {
   socket.write(first);
   while (!socket.destroyed) {
-    // The target sends slowly.
+    // Time: the rate of a target that sends slowly.
     await delay(20);
     socket.write(each);
   }

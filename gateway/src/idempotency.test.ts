@@ -35,9 +35,14 @@ test("a repeated request gets the stored response", async () => {
 });
 
 test("concurrent requests are carried out once and get one response", async () => {
-  // More than the others take to arrive.
-  gateway.state.beforeCreate = () => new Promise((resolve) => setTimeout(resolve, 50));
-  const answers = await Promise.all([create("twice"), create("twice"), create("twice")]);
+  const released = Promise.withResolvers<void>();
+  gateway.state.beforeCreate = () => released.promise;
+  const { authentications } = gateway;
+  const requests = [create("twice"), create("twice"), create("twice")];
+  // The first one is carried out until the others have arrived.
+  await expect.poll(() => gateway.authentications).toBe(authentications + requests.length);
+  released.resolve();
+  const answers = await Promise.all(requests);
   expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
   expect(gateway.state.creations).toBe(1);
 });

@@ -164,7 +164,7 @@ describe.skipIf(skipped !== undefined)("a sweep of images", () => {
     const pushes: Pushed[] = [];
     for (let round = 0; round < 10; round += 1) {
       const swept = registry.sweep();
-      // Another part of the sweep in each round.
+      // Time: the moment of the requests, another part of the sweep in each round.
       const until = performance.now() + round * 15;
       while (performance.now() < until) await setImmediate();
       pushes.push(await push("busy", `t${round}`));

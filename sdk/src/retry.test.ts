@@ -39,8 +39,10 @@ describe("retries", () => {
 
   test("a pause ends with its signal's reason", async () => {
     const reason = new Error("enough");
+    // Time: none, the signal ends the wait.
     await expect(pause(60_000, AbortSignal.abort(reason))).rejects.toBe(reason);
     const controller = new AbortController();
+    // Time: none, the signal ends the wait.
     const waiting = pause(60_000, controller.signal);
     controller.abort(reason);
     await expect(waiting).rejects.toBe(reason);

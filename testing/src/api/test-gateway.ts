@@ -22,6 +22,8 @@ export interface TestGateway {
   readonly storedResponses: ReadonlyMap<string, unknown>;
   /** Changes that were rejected before their methods ran. */
   readonly refused: RefusedCall[];
+  /** Number of requests whose credentials were checked. */
+  readonly authentications: number;
   isReady: boolean;
   /** Reads wait for this promise, and then return revision 999. */
   arrival: Promise<void>;
@@ -76,6 +78,7 @@ export async function startTestGateway(
   const port = await server.listen(0, "127.0.0.1");
   const baseUrl = `https://localhost:${port}`;
   const revoked = new Set<string>();
+  let authentications = 0;
   const storedResponses: StoredRecords = new Map();
   const responses = createStoredResponsesInMemory(storedResponses);
   state.keep = async ({ idempotency }, response) => {
@@ -86,6 +89,7 @@ export async function startTestGateway(
     services: [...services, ...more],
     authenticator: {
       async authenticate(credentials) {
+        authentications += 1;
         if (!revoked.has(credentials.authorization ?? "")) return authenticator.authenticate(credentials);
         throw new HoldfastError("UNAUTHENTICATED", "The credential was revoked.");
       },
@@ -115,6 +119,9 @@ export async function startTestGateway(
     storedResponses,
     refused,
     revoked,
+    get authentications() {
+      return authentications;
+    },
     isReady: true,
     arrival: Promise.resolve(),
     call: (verb, path, options = {}) => callOver(port, cert, verb, path, options),
