@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "@holdfast/testing/machines/machine-spec.ts";
 import type { Enrollment, InstanceKind, MachineSpec } from "./compute-provider.ts";
@@ -140,15 +139,19 @@ export function computeConformance(
 
       it("reports a killed machine as stopped, and notifies every watcher", async () => {
         const id = await started();
-        const notified: string[] = [];
-        const watches = [subject.provider, subject.second].map((provider, index) =>
-          provider.watch((changed) => changed === id && notified.push(`${index}`)),
+        const notified: { readonly changed: string; readonly watcher: number }[] = [];
+        const watches = [subject.provider, subject.second].map((provider, watcher) =>
+          provider.watch((changed) => notified.push({ changed, watcher })),
         );
-        await sleep(100);
+        const watchersOf = (changed: string) =>
+          new Set(notified.flatMap((each) => (each.changed === changed ? each.watcher : []))).size;
+        // Notifications of the start come before those of a later start.
+        const later = await started();
+        await expect.poll(() => watchersOf(later), { interval: 5 }).toBe(2);
         notified.length = 0;
         const processes = await subject.processesOf(id);
         await subject.crash(id);
-        await expect.poll(() => new Set(notified).size, { interval: 5 }).toBe(2);
+        await expect.poll(() => watchersOf(id), { interval: 5 }).toBe(2);
         for (const watch of watches) watch.close();
         expect(await stateOf(id)).toBe("stopped");
         if (!subject.contained) await subject.provider.fence(id, signal);

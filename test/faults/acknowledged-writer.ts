@@ -82,11 +82,13 @@ export function startWriter<C>(engine: {
         const startedAt = Date.now();
         await engine.write(client, id);
         acknowledged.push({ id, startedAt, acknowledgedAt: Date.now() });
+        // Time: the rate of the writer.
         await sleep(pauseMs);
       } catch {
         // Killed, disconnected or not reachable: the outcome of this row is unknown, so it is not counted.
         if (client !== undefined) await engine.close(client).catch(() => undefined);
         client = undefined;
+        // Time: the rate of reconnections.
         await sleep(100);
       }
     }

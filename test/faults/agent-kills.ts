@@ -54,6 +54,7 @@ export async function killAtHandOver(
     },
     { everyMs: 5 },
   );
+  // Time: the moment of the kill.
   await sleep(afterMs);
   const next = two.find((pid) => pid !== old) ?? 0;
   const moment = isAlive(old) ? "both there" : "old one stopped";

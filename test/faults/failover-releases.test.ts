@@ -124,7 +124,7 @@ describe.skipIf(faultCount === 0 || !asRoot)(
         try {
           await fixture.reaches("FencePrimary", operations);
           await resume();
-          // A random moment of the change.
+          // Time: the moment of the second fault, which is random.
           await sleep(random.between(0, 1_000));
         } finally {
           repair();

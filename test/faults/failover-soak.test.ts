@@ -64,11 +64,11 @@ describe.skipIf(soakS === 0)(
       while (performance.now() < untilMs) {
         const pause = random.pick([pauseMachine, pauseEngine, pauseAgent]);
         const repair = pause(random.pick([primary, primary, replica]));
-        // A random length of the pause.
+        // Time: the length of the pause, which is random.
         await sleep(random.next() * longestPauseMs);
         repair();
         pauses += 1;
-        // A random time between two faults.
+        // Time: the moment of the next fault, which is random.
         await sleep(random.next() * longestCalmMs);
         expect({ seed, pauses, ...(await roles()) }).toMatchObject({ primary, term });
       }

@@ -78,7 +78,7 @@ const tolerated: Readonly<Record<string, Fault>> = {
     method: "PUT",
     matches: always,
     misbehave: async () => {
-      // The store is slow.
+      // Time: the delay of a slow store.
       await sleep(300);
       return false;
     },

@@ -24,6 +24,7 @@ export async function killAtRandom(
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (let done = 0; done < kills; ) {
+    // Time: the moment of the kill, which is random.
     await sleep(random.between(500, 2_500));
     const victim = random.pick(victims);
     const pids = pidsOf(victim, platform.processes());

@@ -40,6 +40,7 @@ export async function pauseMachine(fixture: FaultFixture, service: WrittenServic
   let reportedMs: number;
   try {
     reportedMs = await sights.until(service.id, "the machine is reported unreachable", at, isUnreachable);
+    // Time: the length of the pause.
     await sleep(Math.max(0, at + pauseMs - Date.now()));
     const rest = sights.since(service.id, at + reportedMs + 1);
     expect(rest.every(isUnreachable), JSON.stringify(rest)).toBe(true);
@@ -72,7 +73,7 @@ export async function fillDisk(fixture: FaultFixture, service: WrittenService): 
           "CREATE TABLE more AS SELECT generate_series(1, 1000000) AS n",
         ),
       ).rejects.toThrow(/No space left|disk is full|read-only|terminat|connection|ECONN|timeout|recovery|starting up/i);
-    // Enough time for a restart that fails.
+    // Time: the length of the fault, in which a restart fails.
     await sleep(3_000);
   } finally {
     await rm(filler, { force: true });

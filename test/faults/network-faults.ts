@@ -43,6 +43,7 @@ export async function cutNetwork(
     // A request that could not complete in time continues when the machine reconnects.
     expect([201, 202, 503]).toContain(status);
     if (status === 503) expect(json.code).toBe("machine_unreachable");
+    // Time: the length of the cut.
     await sleep(Math.max(0, at + lastMs - Date.now()));
   } finally {
     await cuts.heal(service.address);
@@ -86,6 +87,7 @@ export async function slowDown(fixture: FaultFixture, service: WrittenService, n
     const until = Date.now() + 15_000;
     while (Date.now() < until) {
       expect((await services.get(service.id)).status).toBe("Running");
+      // Time: the rate of the checks while the network is slow.
       await sleep(1_000);
     }
     const samples = sights.since(service.id, at);

@@ -38,7 +38,7 @@ export async function sendRequestsUntil(deps: RandomRequestDeps): Promise<void> 
     } else {
       await changeOne(deps, random.pick(living), `${deps.name}-${count}`);
     }
-    // Sometimes the next request follows while the last one is in progress, mostly after it had time to complete.
+    // Time: the rate of the requests: some follow while the last one is in progress, most after it completed.
     await sleep(random.next() < 0.3 ? 50 : random.between(500, 4_000), undefined, { signal }).catch(() => undefined);
   }
 }

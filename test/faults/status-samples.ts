@@ -62,6 +62,7 @@ export function sampleStatuses(platform: Platform): StatusSampler {
     while (!end.signal.aborted) {
       // A controller that is down reports nothing.
       await poll().catch(() => undefined);
+      // Time: the rate of the samples.
       await sleep(everyMs, undefined, { signal: end.signal }).catch(() => undefined);
     }
   }

@@ -102,7 +102,7 @@ describe("the agents' port", () => {
       while (!isFinished) {
         for (const socket of await Promise.all(Array.from({ length: 20 }, () => open()))) socket.write(half);
         stalled += 20;
-        // The rate of the attacker.
+        // Time: the rate of the attacker.
         await delay(50);
       }
     })();

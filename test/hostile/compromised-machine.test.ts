@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Sample } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { taskKind } from "@holdfast/controller/fleet/task/task.ts";
@@ -65,17 +64,13 @@ describe("a compromised machine", () => {
   });
   afterAll(() => installation?.close());
 
-  async function open(): Promise<TestSession> {
-    for (;;) {
+  /** Opens a session, as soon as the controller has closed the one before. */
+  function open(): Promise<TestSession> {
+    return waitUntil("its session is welcome", async () => {
       const session = openSession(controller.dial(attacker), helloOf("attacker"));
-      try {
-        await session.expect("welcome");
-        return session;
-      } catch {
-        // The session was just closed.
-        await delay(50);
-      }
-    }
+      await session.expect("welcome");
+      return session;
+    });
   }
 
   /** Resolves when all frames sent on the stream so far were processed. */

@@ -193,7 +193,7 @@ test("no task fails while certificates and streams change, through either contro
       const id = `recorded-${durable.length}`;
       durable.push(id);
       await fleet.submit("m-1", id, listLogs);
-      // The rate of the requests.
+      // Time: the rate of the requests.
       await delay(20);
     }
   };

@@ -68,7 +68,7 @@ describe.skipIf(!asRoot)(
           () => (written.rows += 1),
           (error: Error) => written.failed.push(error.message),
         );
-        // The rate of the writer.
+        // Time: the rate of the writer.
         await sleep(10);
       }
     }

@@ -172,7 +172,7 @@ describe("two controllers, one of which exports", () => {
           withinMs: 120_000,
         },
       );
-      // The paused controller loses its lease within this time.
+      // Time: the length of the pause, in which the controller loses its lease.
       await delay(Math.max(0, stoppedAt + 30_000 - Date.now()));
     } finally {
       killImmediately(pid, "SIGCONT");

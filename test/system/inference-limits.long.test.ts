@@ -83,7 +83,7 @@ describe("limits of the inference proxy", () => {
         () => true,
       ),
     );
-    // Other programs of a platform are killed after 10 s.
+    // Time: the end of the grace period, after which other programs of a platform are killed.
     await delay(11_000);
     provider.release();
     for (const text of await Promise.all(streams)) expect(text).toMatch(/"usage".*data: \[DONE\]\n\n$/s);

@@ -60,7 +60,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of a queue", () => {
           .enqueue(payloads)
           .catch(() => []);
         acceptedIds.push(...ids);
-        // The rate of the producer.
+        // Time: the rate of the producer.
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })();

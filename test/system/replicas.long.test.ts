@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withPrimary } from "@holdfast/testing/api/service-json.ts";
 import { expectStatus } from "@holdfast/testing/platform/services.ts";
@@ -83,11 +82,16 @@ describe("a PostgreSQL of several nodes", () => {
         () => true,
         () => false,
       );
+    const client = await fixture.connectNode(primary);
+    let isEnded = false;
+    client.on("error", () => undefined);
+    client.on("end", () => {
+      isEnded = true;
+    });
     await allow(["192.0.2.0/24"]);
     try {
       await waitUntil("no client is admitted", async () => !(await isOpen()));
-      // The agent checks for forbidden clients each second.
-      await sleep(3_000);
+      await waitUntil("the sessions of clients are ended", () => isEnded);
       expect(await fixture.statusOf(replica)).toMatchObject({ connected: true, sync_state: "streaming", since });
     } finally {
       await allow(before);

@@ -76,13 +76,13 @@ describe("any second of a PostgreSQL", () => {
             next += 1;
             await client.query("INSERT INTO entries VALUES ($1)", [i]);
             written.push({ i, startedAt, acknowledgedAt: Date.now() });
-            // The rate of the writer.
+            // Time: the rate of the writer.
             await sleep(everyMs);
           }
         });
       } catch {
         interruptions += 1;
-        // The rate of reconnections.
+        // Time: the rate of reconnections.
         await sleep(50);
       }
     }

@@ -55,7 +55,7 @@ describe("users of an app, while its processes are killed", { timeout: longMs },
           // A killed process gives no response, or 503; a rejection means that a user was signed out.
           if (error instanceof client.ResponseBodyError) user.refused = error.error;
         }
-        // The rate of a user.
+        // Time: the rate of a user.
         await delay(50);
       }
     });

@@ -1,6 +1,5 @@
 import { readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { primaryLeaseMs } from "@holdfast/common/primary-lease.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -147,8 +146,11 @@ describe("a Valkey whose primary fails", () => {
       );
       return String(replication).includes("role:slave");
     });
-    // Longer than a promotion would take.
-    await sleep(20_000);
+    // A failover would begin before the machine counts as unreachable.
+    await waitUntil("the primary is reported unreachable", async () => {
+      const { nodes } = await services.get(cache.service.id);
+      return nodes.find(({ id }) => id === primary)?.status === "Unreachable";
+    });
     expect(nodeWriters?.firstAfter(newHost, atMs)).toBeUndefined();
     repairPrimary();
     const resumedAt = writer.acknowledged;

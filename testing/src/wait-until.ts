@@ -6,14 +6,20 @@ export class GiveUp extends Error {}
 
 /**
  * Returns the first result of `check` that is neither undefined nor false. After the time limit it throws with the text
- * of `describe` and the last error of `check`, so that a failed test reports the state.
+ * of `describe` and the last error of `check`, so that a failed test reports the state. An abort ends the wait with the
+ * signal's reason as the cause.
  */
 export async function waitUntil<T>(
   what: string,
   check: () => Promise<T | undefined | false> | T | undefined | false,
-  options: { withinMs?: number; everyMs?: number; describe?: () => Promise<string> | string } = {},
+  options: {
+    withinMs?: number;
+    everyMs?: number;
+    describe?: () => Promise<string> | string;
+    signal?: AbortSignal;
+  } = {},
 ): Promise<T> {
-  const { withinMs = 120_000, everyMs = 50, describe } = options;
+  const { withinMs = 120_000, everyMs = 50, describe, signal } = options;
   const deadline = Date.now() + withinMs;
   let last: unknown;
   for (;;) {
@@ -31,7 +37,8 @@ export async function waitUntil<T>(
         `not within ${withinMs} ms: ${what}${error}${describe === undefined ? "" : `\n${await describe()}`}`,
       );
     }
-    await sleep(everyMs);
+    // Time: the interval between two checks of the condition.
+    await sleep(everyMs, undefined, { signal });
   }
 }
 

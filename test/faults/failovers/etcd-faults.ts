@@ -28,6 +28,7 @@ async function continueWithout(fixture: FailoverFixture, member: EtcdMember, tak
       const body = { tags: { change: `${change}`, without: member.name } };
       const isTaken = async () => (await fixture.platform.rest.patch(fixture.path(""), body)).status === 200;
       await waitUntil(`a change is taken without ${member.name} of etcd`, isTaken, { withinMs: 30_000 });
+      // Time: the rate of the changes while the member is away.
       await sleep(500);
     }
   } finally {
@@ -83,6 +84,7 @@ export const etcdFaults: readonly FailoverFault[] = [
       markFault();
       for (let moves = 0; moves < 10; moves += 1) {
         await etcd.moveLeader();
+        // Time: the rate of the moves.
         await sleep(1_000);
       }
     },

@@ -21,7 +21,7 @@ const paused = (name: string, expects: FailoverFault["expects"], ...parts: Part[
   async run(fixture, { primary }, markFault) {
     const repair = pauseParts(fixture, primary, ...parts);
     markFault();
-    // The length of the pause is the fault.
+    // Time: the length of the pause.
     await sleep(longMs);
     repair();
   },
@@ -68,9 +68,10 @@ export const machineFaults: readonly FailoverFault[] = [
     async run(fixture, { primary }, markFault) {
       const repair = pauseParts(fixture, primary, fixture.random.pick<Part>(["agent", "engine", "machine"]));
       markFault();
-      // The length of the pause is the fault; no other fault may follow for the same time.
+      // Time: the length of the pause, which is random.
       await sleep(fixture.random.between(500, shortMs));
       repair();
+      // Time: the moment of the next fault, which may not follow sooner.
       await sleep(shortMs);
     },
   },
@@ -126,7 +127,7 @@ export const machineFaults: readonly FailoverFault[] = [
       markFault();
       try {
         await fixture.reaches("FencePrimary", operations);
-        // The second fault is at a random time of the failover.
+        // Time: the moment of the second fault, which is random.
         await sleep(fixture.random.between(0, 1_000));
       } finally {
         repair();

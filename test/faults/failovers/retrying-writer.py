@@ -23,10 +23,12 @@ while time.monotonic() < deadline or connection is None:
         acknowledged += 1
         longest = max(longest, time.monotonic() - last_success)
         last_success = time.monotonic()
+        # Time: the rate of the writer.
         time.sleep(0.02)
     except psycopg2.Error:
         if connection is not None:
             connection.close()
         connection = None
+        # Time: the rate of reconnections.
         time.sleep(0.1)
 print(acknowledged, round(longest, 2))

@@ -52,6 +52,7 @@ export const sharedFaults: readonly FailoverFault[] = [
       const repair = pauseAll(fixture);
       try {
         markFault();
+        // Time: the length of the pause.
         await sleep(10_000);
       } finally {
         repair();
@@ -66,6 +67,7 @@ export const sharedFaults: readonly FailoverFault[] = [
       const mendEtcd = pauseAll(fixture);
       try {
         await replaced(fixture, before, markFault, async () => {
+          // Time: the length of the pause.
           await sleep(10_000);
           mendEtcd();
         });

@@ -5,6 +5,7 @@ import { addressOf, queryOnce } from "@holdfast/testing/api/clients.ts";
 import { type OperationJson, type ServiceJson, withPrimary } from "@holdfast/testing/api/service-json.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import { expectStatus, type Services } from "@holdfast/testing/platform/services.ts";
+import { isFailoverCandidate } from "@holdfast/testing/platform/failover-candidate.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { countersOf, rowsOf, startNodeWriters } from "../../system/replication/node-writers.ts";
 import type { Repair } from "../../system/replication/failures.ts";
@@ -143,7 +144,8 @@ export async function openMembers(
   async function begin(): Promise<{ readonly before: Roles; readonly since: number }> {
     await untilHealthy();
     // The primary gets its failover candidates by a later settings update.
-    await sleep(2_000);
+    const isCandidate = async () => isFailoverCandidate(platform.directory, id, (await roles()).primary.id);
+    await waitUntil(`the primary of ${name} has a failover candidate`, isCandidate, wait);
     const before = await roles();
     const reported = await Promise.all(before.replicas.map(statusOf));
     const lagMs = Math.max(...reported.map(({ lag_seconds: lag }) => (lag ?? 0) * 1_000));
@@ -174,6 +176,7 @@ export async function openMembers(
           { ...wait, withinMs: firstWriteMs },
         );
         note(`${name}: ${what}: first write at a new primary after ${Math.round(firstMs - atMs)} ms`);
+        // Time: the rest of the fault.
         await sleep(moreMs);
       } finally {
         repairedMs = performance.now();
@@ -192,6 +195,7 @@ export async function openMembers(
       const earlier = await failovers();
       const repair = await fault(before);
       try {
+        // Time: the length of the fault.
         await sleep(lastMs);
         await waitUntil(`it is reported of ${name}: ${what}`, async () => isReported(await services.get(id)), wait);
         const { acknowledged } = writer;
@@ -213,6 +217,7 @@ export async function openMembers(
       const { before, since } = await begin();
       const repair = await fault(before);
       try {
+        // Time: the length of the fault.
         await sleep(lastMs);
       } finally {
         await repair();

@@ -28,6 +28,7 @@ export function agentOutages(fixture: OutageFixture): void {
         await fixture.expectServing();
         const { status } = await fixture.services.get(fixture.database.service.id);
         expect(status).toBe("Running");
+        // Time: the rate of the checks during the outage.
         await sleep(1_000);
       }
       for (const response of await requests) started.push(expectStatus(response, 202).json.operation.id);

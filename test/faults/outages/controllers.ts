@@ -37,6 +37,7 @@ export function controllerOutages(fixture: OutageFixture): void {
       const until = Date.now() + outageMs / 2;
       while (Date.now() < until) {
         await fixture.expectServing();
+        // Time: the rate of the checks during the outage.
         await sleep(500);
       }
       // A DNS server that starts without a controller serves from its disk.

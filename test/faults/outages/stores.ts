@@ -22,6 +22,7 @@ export function storeOutages(fixture: OutageFixture): void {
         expectStatus(await fixture.platform.rest.post("/managed-services", create), 503);
         expect([200, 503]).toContain((await fixture.platform.rest.get(fixture.path())).status);
         await fixture.expectServing();
+        // Time: the rate of the requests during the outage.
         await sleep(500);
       }
     } finally {
@@ -39,6 +40,7 @@ export function storeOutages(fixture: OutageFixture): void {
       // A reveal is recorded before its response, or it is refused.
       const reveal = await fixture.platform.rest.post(fixture.path("/database-users/app_user/reveal-password"));
       expectStatus(reveal, 503);
+      // Time: the length of the outage.
       await sleep(2_000);
     } finally {
       await port.release();

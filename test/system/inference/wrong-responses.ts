@@ -52,7 +52,7 @@ const streamed = (text: string, headers: Record<string, string> = events) => res
 /** Sends the text, and breaks the connection once it is out. */
 const broken = (text: string, headers: Record<string, string>) =>
   function respond(response: ServerResponse): void {
-    response.writeHead(200, headers).write(text, () => setTimeout(() => response.destroy(), 20));
+    response.writeHead(200, headers).write(text, () => response.socket?.destroySoon());
   };
 const html = "<html><head><title>x</title></head><body><h1>502 Bad Gateway</h1></body></html>";
 

@@ -128,6 +128,7 @@ async function writtenShop(platform: Platform, services: Services, shop: Running
       } finally {
         client?.destroy();
       }
+      // Time: the rate of reconnections.
       await sleep(reconnectMs, undefined, { signal: writing.signal }).catch(() => undefined);
     }
   }

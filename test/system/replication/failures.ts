@@ -163,6 +163,7 @@ export function createFailures(fixture: Failing, nodeWriters: () => NodeWriters 
       await untilCandidate();
       const { primary, term } = await roles();
       const repair = pauseMachine(primary);
+      // Time: the length of the pause.
       await sleep(3_000);
       repair();
       const { acknowledged } = writer();

@@ -47,10 +47,12 @@ export function startNodeWriters(hosts: readonly string[], open: (host: string) 
         side ??= await open(host);
         await side.write();
         written.get(host)?.push({ host, sentMs, ackedMs: performance.now() });
+        // Time: the rate of the writes and reconnections.
         await sleep(pauseMs);
       } catch {
         void Promise.resolve(side?.close()).catch(() => undefined);
         side = undefined;
+        // Time: the rate of the writes and reconnections.
         await sleep(pauseMs);
       }
     }

@@ -170,6 +170,7 @@ async function takeOne<G extends ServiceFixture, S extends { readonly kind: stri
   { step, kill }: PlannedStep<S>,
 ): Promise<TakenStep & { readonly outcome: string }> {
   const title = `${JSON.stringify(step)}${kill === undefined ? "" : ` with ${JSON.stringify(kill)}`}`;
+  // Time: the moment of the kill.
   const killing = kill && sleep(kill.afterMs).then(() => fixture.kill(kill.victim));
   const startedAt = Date.now();
   try {

@@ -96,6 +96,7 @@ export const serviceExecutors: { readonly [K in ServiceStepKind]: Executor<K> } 
     const { store = 0 } = platform.processes();
     if (store === 0) return "no store runs";
     killImmediately(store, "SIGSTOP");
+    // Time: the length of the outage or the rest.
     await sleep(ms);
     killImmediately(store, "SIGCONT");
     return "done";
@@ -112,6 +113,7 @@ export const serviceExecutors: { readonly [K in ServiceStepKind]: Executor<K> } 
   },
   rest: async (fixture, { ms }) => {
     await fixture.pause();
+    // Time: the length of the outage or the rest.
     await sleep(ms);
     fixture.resume();
     return "done";

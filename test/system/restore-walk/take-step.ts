@@ -40,6 +40,7 @@ const executors: { readonly [K in WalkStepKind]: Executor<K> } = {
   "drop-database": async (fixture, { name, via, atRest }) => {
     if (atRest) {
       await fixture.pause();
+      // Time: the length of the rest.
       await sleep(restMs);
     }
     try {

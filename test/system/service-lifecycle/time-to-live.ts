@@ -66,7 +66,11 @@ export function timeToLiveCases(fixture: LifecycleUnderTest): void {
       });
       await fixture.services.settled(id, "Running");
       await expireNow(id);
-      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      await waitUntil("the protected service is announced", async () => {
+        const path = `/managed-services/${id}/events`;
+        const { events } = (await fixture.platform.rest.get<{ events: { event_type: string }[] }>(path)).json;
+        return events.some(({ event_type: type }) => type === "service.expiry_held");
+      });
       expect(await fixture.services.get(id)).toMatchObject({ status: "Running", operation: null });
       expectStatus(await fixture.platform.rest.patch(`/managed-services/${id}`, { deletion_protection: false }), 200);
       await fixture.services.deleted(id);

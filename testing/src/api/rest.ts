@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Agent, request } from "node:https";
-import { setTimeout as sleep } from "node:timers/promises";
+import { waitUntil } from "../wait-until.ts";
 import { checkResponse } from "./response-rules.ts";
 import type { RestResponse } from "./rest-response.ts";
 
@@ -76,19 +76,23 @@ export function createRest(
       path: string,
       { withinMs = 60_000, ...options }: RestOptions & { withinMs?: number } = {},
     ) {
-      const deadline = Date.now() + withinMs;
-      for (;;) {
-        const outcome = await call<T>(verb, path, { timeoutMs: 20_000, ...options }).catch((error: unknown) => {
-          if (isUnanswered(error)) return error as Error;
-          throw error;
-        });
-        if (!(outcome instanceof Error) && outcome.status !== 503 && outcome.status !== 500) return outcome;
-        if (Date.now() > deadline) {
-          const last = outcome instanceof Error ? outcome.message : outcome.text;
-          throw new Error(`${verb} ${path} got no answer within ${withinMs} ms: ${last}`);
+      let last = "";
+      const attempt = async () => {
+        try {
+          const response = await call<T>(verb, path, { timeoutMs: 20_000, ...options });
+          if (response.status !== 503 && response.status !== 500) return { response };
+          last = response.text;
+          return undefined;
+        } catch (error) {
+          if (!isUnanswered(error)) return { error };
+          last = (error as Error).message;
+          return undefined;
         }
-        await sleep(100);
-      }
+      };
+      const limits = { withinMs, everyMs: 100, describe: () => last };
+      const outcome = await waitUntil(`${verb} ${path} has an answer`, attempt, limits);
+      if ("error" in outcome) throw outcome.error;
+      return outcome.response;
     },
     as: (credential) => createRest({ ...target, authorization: credential }, agent),
     close: () => agent.destroy(),

@@ -21,6 +21,7 @@ async function* source() {
 const writer = createBackupWriter({
   location: { service: "s-1", backup: "b-1", attempt: 1 },
   key: { id: "k1", secret: randomBytes(32) },
+  // Time: the delay of a slow store.
   put: () => sleep(50),
 });
 await writer.write({ name: "dump", member: "n-1", bytes: source() });

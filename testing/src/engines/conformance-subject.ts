@@ -83,6 +83,8 @@ export interface ConnectOptions {
 export interface ConformanceClient {
   write(key: string, value: string): Promise<void>;
   read(key: string): Promise<string | undefined>;
+  /** Resolves when the client's writes survive a kill; absent for an engine that acknowledges no write before. */
+  flush?(): Promise<void>;
   /** Resolves when the server closes the connection. */
   readonly ended: Promise<void>;
   close(): Promise<void>;

@@ -146,6 +146,9 @@ export async function valkeyClient(machine: EngineEndpoint, options: ConnectOpti
     async read(key) {
       return ((await call("GET", key)) as string | null) ?? undefined;
     },
+    async flush() {
+      await call("WAITAOF", "1", "0", "0");
+    },
     ended,
     close,
   };

@@ -4,9 +4,9 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
 import { EngineRefused } from "@holdfast/agent/engines/engine-errors.ts";
+import { waitUntil } from "../wait-until.ts";
 
 /** Reply of the fixture engine. */
 interface EngineReply {
@@ -51,15 +51,12 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       cwd: dataOf(instance),
     }),
     async ready(instance, signal) {
-      while (!signal.aborted) {
-        try {
-          await queryEngine(instance, "write", signal);
-          return await storeParameters(instance, signal);
-        } catch {
-          await sleep(20, undefined, { signal });
-        }
-      }
-      signal.throwIfAborted();
+      const isReady = async () => {
+        await queryEngine(instance, "write", signal);
+        await storeParameters(instance, signal);
+        return true;
+      };
+      await waitUntil("the engine responds", isReady, { everyMs: 20, withinMs: Number.POSITIVE_INFINITY, signal });
     },
     async reload(instance, signal) {
       if (instance.spec.parameters["refused"] !== undefined) throw new EngineRefused("refused is not a parameter");
@@ -67,7 +64,8 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       await rm(read, { force: true });
       await signalEngine("SIGHUP");
       const hasRead = async () => (await readFile(read, "utf8").catch(() => "")) === (await readFile(config, "utf8"));
-      while (!(await hasRead())) await sleep(5, undefined, { signal });
+      const unlimited = { everyMs: 5, withinMs: Number.POSITIVE_INFINITY, signal };
+      await waitUntil("the engine has read its configuration", hasRead, unlimited);
       await storeParameters(instance, signal);
     },
     async observe(instance, signal) {

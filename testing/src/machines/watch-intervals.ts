@@ -28,6 +28,7 @@ export async function watchIntervals(
       const [row] = await query("SELECT at FROM holdfast.heartbeat");
       const at = row?.at.getTime() ?? 0;
       if (at > (probes.at(-1) ?? 0)) probes.push(at);
+      // Time: the rate of the samples.
       await sleep(50);
     }
   })();

@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { waitUntil } from "../wait-until.ts";
 
 /** A port that a test occupies, so that its program cannot start. */
 export interface OccupiedPort {
@@ -8,12 +8,12 @@ export interface OccupiedPort {
 
 /** Listens on a port as soon as it is free; until then calls `free`, which kills the process that listens there. */
 export async function occupyPort(port: number, free: () => void, address = "127.0.0.1"): Promise<OccupiedPort> {
-  for (;;) {
+  const occupy = () => {
     free();
-    const server = await listen(port, address);
-    if (server !== undefined) return { release: () => new Promise((resolve) => server.close(() => resolve())) };
-    await sleep(2);
-  }
+    return listen(port, address);
+  };
+  const server = await waitUntil(`port ${port} is free`, occupy, { everyMs: 2 });
+  return { release: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
 function listen(port: number, address: string): Promise<Server | undefined> {

@@ -58,6 +58,7 @@ const handlers = new Map(
   "/": () => ({ body: { release: RELEASE, note: NOTE, user: process.getuid?.(), pid: process.pid } }),
   "/slow": async () => {
     console.log("a slow request begins");
+    // Time: the delay of a slow response.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     return { body: { release: RELEASE } };
   },

@@ -74,6 +74,7 @@ export function createExportDelivery(
       send: (request) => send(request, target, limits()),
       async wait(ms) {
         waits.push(ms);
+        // Time: the wait that the destination requests.
         if (waitsAsRequested) await new Promise((resolve) => setTimeout(resolve, ms));
       },
     });

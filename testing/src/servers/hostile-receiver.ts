@@ -81,6 +81,7 @@ async function drip(socket: Socket, first: string, rest: string): Promise<void> 
   for (const character of rest) {
     if (socket.destroyed) return;
     socket.write(character);
+    // Time: the rate of a slow sender.
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

@@ -106,9 +106,8 @@ export async function startScriptedProvider(responses: ScriptedResponses = new M
     const cutAt = /^cut-(\d+)$/.exec(model)?.[1];
     if (cutAt !== undefined) {
       if (Number(cutAt) >= usageSentAt) charge(model);
-      response.write(streamBytes.subarray(0, Number(cutAt)));
       // The written bytes go out before the connection breaks.
-      setTimeout(() => response.destroy(), 20);
+      response.write(streamBytes.subarray(0, Number(cutAt)), () => response.socket?.destroySoon());
       return;
     }
     if (model === "bytewise") {

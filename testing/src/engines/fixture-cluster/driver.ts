@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { UsersFacet } from "@holdfast/agent/engines/contents-facets.ts";
 import type { EngineCheck, EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
 import { EngineRefused } from "@holdfast/agent/engines/engine-errors.ts";
 import { EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { waitUntil } from "../../wait-until.ts";
 import { createClusterBackup } from "./backup.ts";
 import { send, type User } from "./protocol.ts";
 
@@ -64,15 +64,16 @@ export function createClusterDriver(): EngineDriver {
       },
     ],
     async ready(instance, signal) {
-      for (;;) {
-        try {
-          await send(memberOf(instance), { op: "info" }, signal);
-          await send(frontOf(instance), { op: "reload" }, signal);
-          return;
-        } catch {
-          await sleep(10, undefined, { signal });
-        }
-      }
+      const responds = async () => {
+        await send(memberOf(instance), { op: "info" }, signal);
+        await send(frontOf(instance), { op: "reload" }, signal);
+        return true;
+      };
+      await waitUntil("member and front respond", responds, {
+        everyMs: 10,
+        withinMs: Number.POSITIVE_INFINITY,
+        signal,
+      });
     },
     stop,
     async reload(instance, signal) {
