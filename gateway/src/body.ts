@@ -119,6 +119,8 @@ function collect(request: HttpRequest, { declared, limit, onLarge }: Bounds): Pr
       }
     };
     request.on("data", onData);
+    // A cancelled HTTP/2 stream emits "end", too.
+    request.once("aborted", () => finish(() => reject(cutOff(undefined))));
     request.once("end", () =>
       finish(() => {
         if (complete === undefined) resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));

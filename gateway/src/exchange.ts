@@ -100,11 +100,12 @@ export function problemContextOf({ request, requestId }: Exchange, baseUrl: stri
   return { requestId, baseUrl, fetchDestination: headerOf(request, "sec-fetch-dest") };
 }
 
-/** A signal that aborts when the client disconnects before the response is complete. */
+/** A signal that aborts when the client disconnects, or cancels its HTTP/2 stream, before the response is complete. */
 export function clientSignal({ response }: Exchange): AbortSignal {
   const controller = new AbortController();
   const onClose = () => {
-    if (!response.writableFinished)
+    // Node ends the response of a cancelled HTTP/2 stream itself, so that only `writableEnded` shows it.
+    if (!response.writableEnded || !response.writableFinished)
       controller.abort(new HoldfastError("STORE_UNAVAILABLE", "The caller disconnected."));
   };
   if (response.destroyed) onClose();

@@ -52,6 +52,8 @@ export async function readBody(request: HttpRequest, organizationId: string, bud
       chunks.push(chunk);
     };
     request.on("data", onData);
+    // A cancelled HTTP/2 stream emits "end", too.
+    request.once("aborted", () => resolve("closed"));
     request.once("end", () => resolve("body"));
     request.once("error", () => resolve("closed"));
     request.once("close", () => resolve(request.complete ? "body" : "closed"));

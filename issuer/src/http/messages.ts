@@ -88,11 +88,15 @@ async function formOf(request: HttpRequest): Promise<URLSearchParams> {
       parts.push(part);
     }
   } catch (error) {
-    // The client disconnected, so it does not read the response.
-    throw error instanceof Refused ? error : new Refused(plain(400, "The body is incomplete."));
+    throw error instanceof Refused ? error : incomplete();
   }
+  // A cancelled HTTP/2 stream ends without an error.
+  if (request.aborted) throw incomplete();
   return new URLSearchParams(Buffer.concat(parts).toString("utf8"));
 }
+
+/** The client disconnected, so it does not read the response. */
+const incomplete = () => new Refused(plain(400, "The body is incomplete."));
 
 /** Parses cookies; the first one of a name counts. */
 function cookiesOf(header: string | undefined): ReadonlyMap<string, string> {
