@@ -8,6 +8,7 @@ import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";
 import { deleteHostInstallation, openHostInstallation } from "./host-installation.ts";
 import { domainOf, openInstallation } from "./installation.ts";
+import { appsUrlOf } from "./platform-children.ts";
 import { layoutOf, makeHostDirectories } from "./layout.ts";
 
 let directory: string;
@@ -92,7 +93,9 @@ test("a domain is chosen at the first start", async () => {
 
 test("an installation of a release without domains has the default domain", async () => {
   const { layout, registry } = opened("a");
-  expect(domainOf(await openInstallation(layout, registry, { ports: {} }))).toBe("local.holdfast.test");
+  const installation = await openInstallation(layout, registry, { ports: {} });
+  expect(domainOf(installation)).toBe("local.holdfast.test");
+  expect(appsUrlOf(installation)).toMatch(/^https:\/\/NAME-ID\.apps\.local\.holdfast\.test(:\d+)?$/);
   expect(readFileSync(layout.installation, "utf8")).not.toContain("domain");
   await openInstallation(layout, registry, { ports: {}, domain: "local.holdfast.test" });
 });

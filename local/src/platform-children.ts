@@ -33,8 +33,9 @@ export function registryUrlOf({ ports, advertise = loopback }: Installation): st
 }
 
 /** URLs of hosted apps, as a pattern. */
-export function appsUrlOf({ domain, ports }: Installation): string {
-  return `https://NAME-ID.apps.${domain}${ports.ingress === 443 ? "" : `:${ports.ingress}`}`;
+export function appsUrlOf(installation: Installation): string {
+  const { ingress } = installation.ports;
+  return `https://NAME-ID.apps.${domainOf(installation)}${ingress === 443 ? "" : `:${ingress}`}`;
 }
 
 /** Address of the DNS server for clients. */
