@@ -1,6 +1,6 @@
 import type { Instance } from "../../instance.ts";
 import { platform } from "../layout.ts";
-import { codeOf, type Session, withSession } from "../session.ts";
+import { type Session, withSession } from "../session.ts";
 
 /**
  * Progress of the WAL archive, stored in a table and so in the log itself: a promoted replica has the position from
@@ -11,7 +11,6 @@ const table = `${platform}.archive`;
 export const archiveSlot = `${platform}_archive`;
 
 const statementMs = 2_000;
-const undefinedTable = "42P01";
 
 const write = `INSERT INTO ${table} (position, state) VALUES ($1, $2)
   ON CONFLICT (one) DO UPDATE SET position = excluded.position, state = excluded.state`;
@@ -23,15 +22,12 @@ export async function saveArchiveState(
   signal: AbortSignal,
 ): Promise<void> {
   const work = async (session: Session) => {
-    try {
-      await session.rows(write, [position, state]);
-    } catch (error) {
-      if (codeOf(error) !== undefinedTable) throw error;
+    // A failed statement would be an error in the log that users read.
+    if (!(await hasArchiveState(session)))
       await session.rows(
         `CREATE TABLE ${table} (one boolean PRIMARY KEY DEFAULT true CHECK (one), position pg_lsn NOT NULL, state text NOT NULL)`,
       );
-      await session.rows(write, [position, state]);
-    }
+    await session.rows(write, [position, state]);
   };
   await withSession(instance, signal, work, { statementMs, isLocal: true });
 }
