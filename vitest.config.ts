@@ -6,7 +6,7 @@ import { sourceFiles } from "./bin/source-files.js";
 
 /** Tests beside the code. */
 const besideTheCode =
-  "{common,mtls,https,egress,feed,controller,gateway,dns,host,inference,ingress,issuer,opmsg,registry,sdk,console,cli,local,store,image,testing,agent,compute,tds}/**/*.test.ts";
+  "{bench,common,mtls,https,egress,feed,controller,gateway,dns,host,inference,ingress,issuer,opmsg,registry,sdk,console,cli,local,store,image,testing,agent,compute,tds}/**/*.test.ts";
 const longLane = "**/*.long.test.ts";
 const alone = [
   ...filesWith(/^/, /vi\.(mock|useFakeTimers)\(/),

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -37,6 +37,8 @@ const etcd = await startTestEtcd();
 const masterKey = randomBytes(32);
 const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
 const directory = mkdtempSync(join(tmpdir(), "holdfast-bench-"));
+// wrk runs as another user.
+chmodSync(directory, 0o755);
 try {
   const keys = await makeKeys(Number(values.keys));
   const headersFile = join(directory, "headers");

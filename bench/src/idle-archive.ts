@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { startTestStore } from "@holdfast/testing/controller/store.ts";
@@ -35,7 +34,7 @@ try {
   const aDay = (count: number) => (count * dayMs) / measuredMs;
   print("objects of an idle archive, a day", aDay(after.count - before.count).toFixed(0), "<= 1,500");
   print("their bytes, a day", `${(aDay(after.bytes - before.bytes) / 1e6).toFixed(1)} MB`, "<= 15 MB");
-  const [pid] = machine.pidsOf("/node").filter((each) => /backup\/main\.ts|\/code\/backup\.mjs/.test(commandOf(each)));
+  const [pid] = machine.pidsOfCode("backup");
   const { rssMb, pssMb, privateMb } = memoryOf(pid ?? 0);
   print("its component's private memory at rest, from source files", `${privateMb.toFixed(0)} MB`);
   print("resident; with shared in parts", `${rssMb.toFixed(0)}; ${pssMb.toFixed(0)} MB`);
@@ -47,12 +46,4 @@ try {
 async function stored(): Promise<{ readonly count: number; readonly bytes: number }> {
   const { objects } = await store.objects.list("", { limit: 10_000 });
   return { count: objects.length, bytes: objects.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "latin1");
-  } catch {
-    return "";
-  }
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -31,6 +31,8 @@ type Arm = (typeof arms)[number];
 
 printHost();
 const directory = mkdtempSync(join(tmpdir(), "holdfast-bench-"));
+// wrk runs as another user.
+chmodSync(directory, 0o755);
 const { cert, key } = await createTestCertificate();
 const platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
 const organizations = createOrganizations(platform);

@@ -18,6 +18,8 @@ export interface PgBackRestOptions {
   readonly directory: string;
 }
 
+export type PgBackRest = Awaited<ReturnType<typeof createPgBackRest>>;
+
 const packages = ["util-linux", "mount", "pgbackrest"];
 
 /** pgBackRest with its fastest settings: zstd-1, bundles, blocks, AES-256, as the engine's user, into a directory. */

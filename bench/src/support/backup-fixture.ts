@@ -175,7 +175,7 @@ async function watched(machine: AgentMachine, work: () => Promise<void>): Promis
   const cpu = new Map<number, number>();
   let residentBytes = 0;
   const look = () => {
-    const jobs = machine.pidsOf("/node").filter((pid) => commandOf(pid).includes("backup/main.ts"));
+    const jobs = machine.pidsOfCode("backup");
     for (const pid of jobs) residentBytes = Math.max(residentBytes, peakOf(pid));
     for (const pid of [...jobs, ...machine.pidsOf("pg_basebackup"), ...machine.pidsOf("walsender")])
       try {
@@ -193,14 +193,6 @@ async function watched(machine: AgentMachine, work: () => Promise<void>): Promis
   }
   const cpuMs = cpu.values().reduce((sum, ms) => sum + ms, 0);
   return { wallMs: performance.now() - startedAt, cpuMs, residentBytes };
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "latin1");
-  } catch {
-    return "";
-  }
 }
 
 function peakOf(pid: number): number {

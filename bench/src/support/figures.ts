@@ -1,3 +1,6 @@
+import { compared, type Figure, figuresOf, verdictOf } from "./figure.ts";
+import { keepFigure } from "./kept-figures.ts";
+
 /** Percentile by nearest rank: the value that this share of all values does not exceed. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -17,10 +20,19 @@ export function ratios(
   return { median: median(each), min: Math.min(...each), max: Math.max(...each) };
 }
 
-/** Prints one figure with its target. */
+/**
+ * Prints one figure with its target, whether it is met, and the figure of the last run. Throws for a figure that could
+ * not be read: it is not a number, or a quantity with a unit is zero.
+ */
 export function print(name: string, value: string, bar = ""): void {
-  const line = `${name.padEnd(58)} ${value.padStart(22)}`;
-  process.stdout.write(bar === "" ? `${line}\n` : `${line}   bar ${bar}\n`);
+  const figures: readonly Figure[] = figuresOf(value);
+  if (figures.some(({ isRead }) => !isRead)) throw new Error(`the figure was not read: ${name.trim()}: ${value}`);
+  const before = keepFigure(name, value);
+  const notes = [
+    ...(bar === "" ? [] : [`bar ${bar}${verdictOf(figures, bar)}`]),
+    ...(before === undefined ? [] : [compared(figures, before, bar)]),
+  ];
+  process.stdout.write(`${[`${name.padEnd(58)} ${value.padStart(22)}`, ...notes].join("   ")}\n`);
 }
 
 export function ms(value: number): string {

@@ -1,12 +1,16 @@
 import { readFileSync } from "node:fs";
-import { cpus, loadavg, totalmem } from "node:os";
-import { print } from "./figures.ts";
+import { cpus, totalmem } from "node:os";
+import { beginRun } from "./kept-figures.ts";
 
-/** Prints the hardware; the load before the run shows other work on the machine. */
+/** Begins a run and prints its commit and hardware; the load before it shows other work on the machine. */
 export function printHost(): void {
   const [cpu] = cpus();
-  print("machine", `${cpus().length} x ${cpu?.model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB`);
-  print("node; load before", `${process.version}; ${loadavg()[0]?.toFixed(1)}`);
+  const { commit, load } = beginRun();
+  const lines = [
+    ["machine", `${cpus().length} x ${cpu?.model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB`],
+    ["commit; node; load before", `${commit}; ${process.version}; ${load}`],
+  ];
+  for (const [name = "", value = ""] of lines) process.stdout.write(`${name.padEnd(58)} ${value.padStart(22)}\n`);
 }
 
 /** User and system time of processes, in milliseconds, with their waited-for children. */

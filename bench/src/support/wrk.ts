@@ -1,5 +1,6 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
+import { testImage } from "@holdfast/testing/engines/test-image.ts";
 import { loadCore } from "./peer-process.ts";
 
 export interface Load {
@@ -45,17 +46,12 @@ async function run(
   const script = fixture === undefined ? [] : ["-s", join(import.meta.dirname, fixture.name)];
   const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...script];
   const named = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
-  const { stdout } = await runProgram("taskset", [
-    "--cpu-list",
-    String(loadCore),
-    "wrk",
-    ...flags,
-    ...named,
-    url,
-    ...(fixture === undefined ? [] : ["--", fixture.file]),
-  ]).catch((error: unknown) => {
-    throw new Error("wrk did not run; as root: apt-get install wrk", { cause: error });
-  });
+  const image = await testImage("load");
+  if (typeof image === "string") throw new Error(`wrk is not available: ${image}`);
+  const fixtureWords = fixture === undefined ? [] : ["--", fixture.file];
+  const files = fixture === undefined ? [] : [import.meta.dirname, dirname(fixture.file)];
+  const { command, args } = image.command(["/usr/bin/wrk", ...flags, ...named, url, ...fixtureWords], files);
+  const { stdout } = await runProgram("taskset", ["--cpu-list", String(loadCore), command, ...args]);
   if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`not every answer was right:\n${stdout}`);
   const find = (pattern: RegExp) => pattern.exec(stdout) ?? [];
   const [, requests] = find(/(\d+) requests in/);

@@ -75,6 +75,7 @@ const packagesOf = {
   sysbench: ["util-linux", "mount", "netbase", "sysbench"],
   tsql: ["util-linux", "mount", "freetds-bin"],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
+  load: ["util-linux", "mount", "wrk"],
 } as const;
 
 const usualRelease = "trixie";
