@@ -6,11 +6,15 @@ import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 /**
  * Leases of the registries that have their images in one bucket: many may use it, or one may sweep it. Each registry
  * writes its own lease and then reads those of the others, so of two that begin concurrently at least one sees the
- * other. A sweep ends for a use, which waits until it has ended. A lease lives while its content changes: no clock of
- * another host is compared.
+ * other. Each check of a sweep and each removal of a dead lease has this order too: a lease that changes after the
+ * removal's read is then one whose registry reads the lease of the registry that removed it. A sweep ends for a use,
+ * which waits until it has ended. A lease lives while its content changes: no clock of another host is compared.
  */
 export interface BucketLeases {
-  /** Resolves once no registry sweeps the bucket; none begins until `leave`. */
+  /**
+   * Resolves once no registry sweeps the bucket; none begins until `leave`, while this registry renews its lease. It
+   * is called again for each request: a lease without a renewal for half of `deadUseMs` is entered again.
+   */
   enter(): Promise<void>;
   /** Ends the use of this registry, in whose time no push may be in progress any more. */
   leave(): Promise<void>;
@@ -65,12 +69,13 @@ export function createBucketLeases({ objects, id, now, log, times = usualTimes }
   const seen = new Map<string, { readonly content: string; readonly since: number }>();
   let renewals = 0;
   let using: NodeJS.Timeout | undefined;
+  /** One write of the use at a time: a later one would end before an earlier one, whose lease then outlives `leave`. */
   let renewing: Promise<void> | undefined;
   let entering: Promise<void> | undefined;
+  /** Begin of the last renewal of the use that succeeded; undefined before the use is entered. */
+  let renewedAt: number | undefined;
   let isEntered = false;
-  /** Time of the last check that found no other lease; undefined while this registry does not sweep. */
-  let checkedAt: number | undefined;
-  let isSweeping = false;
+  let sweeping: Sweep | undefined;
 
   async function write(prefix: string): Promise<void> {
     renewals += 1;
@@ -97,50 +102,71 @@ export function createBucketLeases({ objects, id, now, log, times = usualTimes }
     return Buffer.concat(parts).toString();
   }
 
-  /** Keys of others' leases that live. Those that have ended are deleted. */
-  async function liveOf(prefix: string, deadMs: number): Promise<string[]> {
+  /** Others' leases, by whether they live. One that is deleted after the list has ended. */
+  async function leasesOf(prefix: string, deadMs: number): Promise<{ live: string[]; dead: string[] }> {
     const { objects: found } = await objects.list(prefix, { limit: leasesMax });
     const keys = found.map(({ key }) => key).filter((key) => key !== `${prefix}${id}`);
     for (const key of seen.keys()) if (key.startsWith(prefix) && !keys.includes(key)) seen.delete(key);
-    const live: string[] = [];
+    const [live, dead]: [string[], string[]] = [[], []];
     for (const key of keys) {
       const content = await contentOf(key);
       if (content === undefined) continue;
       const before = seen.get(key);
       if (before?.content !== content) seen.set(key, { content, since: now() });
-      else if (now() - before.since >= deadMs) {
-        log.warn("lease of a registry that has ended deleted", { key });
-        await objects.delete(key);
-        continue;
-      }
-      live.push(key);
+      const isDead = before?.content === content && now() - before.since >= deadMs;
+      (isDead ? dead : live).push(key);
     }
-    return live;
+    return { live, dead };
+  }
+
+  /** True if no other's lease lives. Deletes the dead ones, so it is only called after the write of an own lease. */
+  async function areAllDead(prefix: string, deadMs: number): Promise<boolean> {
+    const { live, dead } = await leasesOf(prefix, deadMs);
+    for (const key of dead) {
+      log.warn("lease of a registry that has ended deleted", { key });
+      await objects.delete(key);
+    }
+    return live.length === 0;
+  }
+
+  function renewUse(): Promise<void> {
+    const startedAt = now();
+    renewing ??= write(uses)
+      .then(() => {
+        renewedAt = startedAt;
+      })
+      .finally(() => {
+        renewing = undefined;
+      });
+    return renewing;
   }
 
   async function enter(): Promise<void> {
-    if (isEntered) return;
-    await write(uses);
-    using ??= setInterval(renew, times.renewUseMs).unref();
-    while ((await liveOf(sweeps, times.deadSweepMs)).length > 0) await sleep(times.checkMs / 2);
+    // Others delete a lease after twice this time: the use of a registry without its store may have ended for them.
+    if (isEntered && renewedAt !== undefined && now() - renewedAt < times.deadUseMs / 2) return;
+    isEntered = false;
+    // One in progress may have been stored long ago.
+    await renewing?.catch(() => undefined);
+    await renewUse();
+    using ??= setInterval(() => {
+      renewUse().catch((error: unknown) => log.warn("lease not renewed", { error }));
+    }, times.renewUseMs).unref();
+    while (!(await areAllDead(sweeps, times.deadSweepMs))) await sleep(times.checkMs / 2);
     isEntered = true;
   }
 
-  function renew(): void {
-    renewing = write(uses).catch((error: unknown) => log.warn("lease not renewed", { error }));
-  }
-
-  const isUsed = async () =>
-    (await liveOf(sweeps, times.deadSweepMs)).length + (await liveOf(uses, times.deadUseMs)).length > 0;
-
-  /** True if this registry still has its lease, and no other uses or sweeps the bucket. Renews the lease. */
-  async function isAlone(): Promise<boolean> {
+  /**
+   * True if this registry still has the lease of the sweep, which is renewed, and then no other uses or sweeps the
+   * bucket. A check that ends after its sweep permits nothing.
+   */
+  async function isAlone(sweep: Sweep): Promise<boolean> {
     const startedAt = now();
     // A deleted lease is not written again: a use counts this sweep as ended.
-    if ((await contentOf(`${sweeps}${id}`)) === undefined) return false;
-    if (await isUsed()) return false;
+    if ((await contentOf(`${sweeps}${id}`)) === undefined || sweep.isOver) return false;
     await write(sweeps);
-    checkedAt = startedAt;
+    if (!(await areAllDead(sweeps, times.deadSweepMs))) return false;
+    if (!(await areAllDead(uses, times.deadUseMs))) return false;
+    sweep.checkedAt = startedAt;
     return true;
   }
 
@@ -152,32 +178,39 @@ export function createBucketLeases({ objects, id, now, log, times = usualTimes }
       return entering;
     },
     async leave() {
+      // An entry in progress would write its lease after the end of the use.
+      await entering?.catch(() => undefined);
       clearInterval(using);
       using = undefined;
       isEntered = false;
-      await renewing;
+      await renewing?.catch(() => undefined);
       await objects.delete(`${uses}${id}`);
     },
     async sweep(work, signal) {
-      // A sweep in progress does not see the lease of one that does not begin.
-      if (await isUsed()) return false;
+      if (sweeping !== undefined) return false;
+      const own: Sweep = { checkedAt: undefined, isOver: false };
+      sweeping = own;
       const lost = new AbortController();
       const ended = new AbortController();
       const watch = async () => {
         while (!ended.signal.aborted) {
           await sleep(times.checkMs, undefined, { signal: ended.signal }).catch(() => undefined);
           if (ended.signal.aborted) return;
-          if (await isAlone().catch(() => false)) continue;
-          checkedAt = undefined;
+          if (await isAlone(own).catch(() => false)) continue;
+          own.isOver = true;
           lost.abort();
           return;
         }
       };
       let watching: Promise<void> | undefined;
+      let hasLease = false;
       try {
-        isSweeping = true;
+        // A sweep in progress does not see the lease of one that does not begin.
+        if ((await leasesOf(sweeps, times.deadSweepMs)).live.length > 0) return false;
+        if ((await leasesOf(uses, times.deadUseMs)).live.length > 0) return false;
+        hasLease = true;
         await write(sweeps);
-        if (!(await isAlone())) return false;
+        if (!(await isAlone(own))) return false;
         watching = watch();
         await work(AbortSignal.any([signal, lost.signal]));
         return true;
@@ -186,18 +219,29 @@ export function createBucketLeases({ objects, id, now, log, times = usualTimes }
         log.warn("sweep of images ended for another registry", { error });
         return false;
       } finally {
+        own.isOver = true;
         ended.abort();
-        checkedAt = undefined;
+        // A check in progress writes the lease.
         await watching;
-        isSweeping = false;
-        await objects.delete(`${sweeps}${id}`);
+        try {
+          if (hasLease) await objects.delete(`${sweeps}${id}`);
+        } finally {
+          sweeping = undefined;
+        }
       }
     },
-    isSweeping: () => isSweeping,
-    maySweep: () => checkedAt !== undefined && now() - checkedAt < times.validMs,
+    isSweeping: () => sweeping !== undefined,
+    maySweep: () => sweeping?.checkedAt !== undefined && !sweeping.isOver && now() - sweeping.checkedAt < times.validMs,
     close() {
       clearInterval(using);
       using = undefined;
     },
   };
+}
+
+interface Sweep {
+  /** Begin of the last check that found no other lease. */
+  checkedAt: number | undefined;
+  /** True from the end of its work, or from the first check that found another lease or failed. */
+  isOver: boolean;
 }

@@ -338,6 +338,8 @@ export function createRegistryProgram(deps: RegistryProgramDeps): RegistryProgra
             starting = undefined;
           });
         await starting;
+        // A registry that could not renew its lease for long may not use the bucket before a sweep has ended.
+        await storage.leases?.enter();
         return await work(socket);
       } finally {
         users -= 1;
