@@ -47,7 +47,8 @@ import { expectedDemand, smallestSize } from "./warm-pool/warm-pool-plan.ts";
 import { createWarmPool, type WarmPool } from "./warm-pool/warm-pool.ts";
 import { createWarmPoolWork } from "./warm-pool/warm-pool-reconciler.ts";
 import { dnsRecordKind } from "./zone/dns-record.ts";
-import { createRecordVerifier } from "./zone/verify-record.ts";
+import { createDnsServerHealth } from "./zone/dns-server-health.ts";
+import { createRecordVerifier, query } from "./zone/verify-record.ts";
 import { createZoneFeed } from "./zone/zone-feed.ts";
 import { createZoneRecords, type ZoneRecords } from "./zone/zone-records.ts";
 import { createZoneService } from "./zone/zone-service.ts";
@@ -117,7 +118,9 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
     log,
   });
   const zone = createZoneRecords(records, clock);
-  const verifier = createRecordVerifier(zoneService);
+  const { dnsServers } = settings;
+  const dnsHealth = createDnsServerHealth({ servers: dnsServers, monotonicMs: clock.monotonicMs, log });
+  const verifier = createRecordVerifier(zoneService, dnsHealth);
 
   const storePolicy = createStorePolicy(kernel.objectUrls?.endpoint, log);
   const payloads = createPayloads(kernel.objects, { newId: kernel.newId, maxBytes: payloadBytesMax });
@@ -158,7 +161,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
       offersPart.of(offers),
       fleetPart.of({
         domain: settings.domain,
-        listeners: [...settings.agentListen, ...settings.dnsServers],
+        listeners: [...settings.agentListen, ...dnsServers],
         loopbackBlock: settings.loopbackBlock,
         fleet,
         contents: createPackedContents(payloads),
@@ -167,8 +170,7 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
         owners,
         hosts,
         zone,
-        awaitNames: (name, addresses, callSignal) =>
-          verifier.verifyRecord(settings.dnsServers, name, addresses, callSignal),
+        awaitNames: (name, addresses, callSignal) => verifier.verifyRecord(dnsServers, name, addresses, callSignal),
         warmPool,
         orphans,
         outdatedCertificates,
@@ -211,8 +213,18 @@ async function openFleetSystem(kernel: Kernel, use: Use, settings: FleetSettings
         help: "Primary lease requests since the start by outcome; late: granted after half of the previous lease was over",
         read: () => ({ label: "answer", values: fleet.primaryLeaseRequests() }),
       },
+      {
+        name: "dns_server_up",
+        help: "1 while the DNS server responds to this controller, 0 after 5 s without a response",
+        read: () => ({ label: "server", values: dnsHealth.values() }),
+      },
     ],
     start() {
+      inBackground(
+        log,
+        "health of DNS servers",
+        dnsHealth.watch((server) => query(server, settings.domain, signal), signal),
+      );
       // Bundling the agent takes seconds, and serving does not wait for it.
       if (rolloutRate !== undefined) inBackground(log, "offer of the agent release", release.offer(signal));
     },

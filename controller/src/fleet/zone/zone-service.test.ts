@@ -24,6 +24,7 @@ import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { dnsRecordKind, type DnsRecordObject } from "./dns-record.ts";
+import { createDnsServerHealth } from "./dns-server-health.ts";
 import { createRecordVerifier, queryAddresses, type RecordVerifier } from "./verify-record.ts";
 import { createZoneFeed, type ZoneFeed } from "./zone-feed.ts";
 import { createZoneRecords, type ZoneRecords } from "./zone-records.ts";
@@ -89,7 +90,9 @@ async function startZoneController(id: string, port = 0) {
   };
   const started = await startController(installation, id, { services, port });
   if (zone === undefined) throw new Error("a fleet has its services once it is started");
-  return { controller: started, verifier: createRecordVerifier(zone) };
+  const { monotonicMs } = systemClock;
+  const health = createDnsServerHealth({ servers: [], monotonicMs, log: silentLog });
+  return { controller: started, verifier: createRecordVerifier(zone, health) };
 }
 
 function startDns(configured = controller.address): void {
