@@ -6,8 +6,9 @@ const isExempt = (path) => /(?:\/access\/mutate\.ts|\.test\.ts)$|\/testing\/src\
 
 /**
  * A call changes objects by `mutate` of access/, which writes the audit entry in the same transaction. A handler that
- * commits a unit of work itself can forget it, and one that retries around `mutate` retries a dozen times a dozen. An
- * exception is disabled at its line, with the reason.
+ * commits a unit of work itself can forget it, and one that retries around `mutate` retries a dozen times a dozen. A
+ * change that takes no unit of work only audits an effect elsewhere, which would have no entry if that commit fails:
+ * `auditedActs.act` stores a pending entry before the effect. An exception is disabled at its line, with the reason.
  */
 export const audited = {
   meta: { type: "problem", schema: [] },
@@ -20,6 +21,9 @@ export const audited = {
       },
       CallExpression(node) {
         const { name, object, property } = node.callee;
+        const change = name === "mutate" ? node.arguments.at(-1) : undefined;
+        if (hasCalls && change?.params?.length === 0)
+          context.report({ node, message: "A call with an effect outside of the store runs it in auditedActs.act." });
         const isOfUnit = object?.name === "unit" && ["audit", "commit"].includes(property?.name);
         if (!hasCalls || !(isOfUnit || name === "retryConflict")) return;
         const own = context.sourceCode.getText(node.callee);

@@ -80,6 +80,7 @@ describe("lists of operators that are complete in memory", () => {
     reconcilers: () => [],
     controllerReconcilers: async () => ({ reconcilers: [], unreachable: [] }),
     begin: never,
+    auditedActs: { act: never },
     drain: never,
     snapshot: never,
   });

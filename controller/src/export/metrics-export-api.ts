@@ -9,10 +9,11 @@ import {
   MetricsExportService,
   type UpdateMetricsExportRequest,
 } from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
-import { mayTouch, organizationOf, requireScope, requireUnlimited } from "#access/caller.ts";
+import { auditOf, mayTouch, organizationOf, requireScope, requireUnlimited } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
 import type { Organization } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
@@ -45,6 +46,7 @@ import { dataTypeName, destinationTypeName, metricsExportMessage } from "./metri
 
 export interface MetricsExportApiDeps {
   readonly begin: () => UnitOfWork;
+  readonly auditedActs: Pick<AuditedActs, "act">;
   readonly exports: Collection<MetricsExportObject>;
   readonly organizations: Pick<Collection<Organization>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
@@ -242,12 +244,10 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       const destination = destinationOf(object.spec.destinationType);
       const configuration = openConfiguration(object, destination, sealer);
       const target = { destination, configuration, organizationId: object.metadata.organizationId };
-      const error = await deps.probe(target, object.spec.dataType, call.signal);
-      const answer = { success: error === undefined, ...(error !== undefined && { error }) };
-      return mutate(deps, call, { action: "metrics-export.test", kind: kind.name, visibleIn: [] }, () => ({
-        id,
-        result: answer,
-      }));
+      const error = await deps.auditedActs.act(auditOf(call, "metrics-export.test", kind.name, id), () =>
+        deps.probe(target, object.spec.dataType, call.signal),
+      );
+      return { success: error === undefined, ...(error !== undefined && { error }) };
     },
   };
 

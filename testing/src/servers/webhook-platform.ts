@@ -6,6 +6,7 @@ import { createAddressPolicy } from "@holdfast/egress/address-policy.ts";
 import { createEgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 import { createHistory, type History } from "@holdfast/controller/kernel/history/history.ts";
+import { createAuditedActs } from "@holdfast/controller/kernel/outbox/audited-acts.ts";
 import { createInsertEntries } from "@holdfast/controller/kernel/outbox/entry-planner.ts";
 import { createOutbox } from "@holdfast/controller/kernel/outbox/outbox.ts";
 import { soleOwner } from "../controller/sole-owner.ts";
@@ -102,8 +103,16 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
   const begin = (clock: Clock = systemClock) =>
     createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
   const deliveries = createDeliveries(history.sql);
+  const auditedActs = createAuditedActs({
+    ...common,
+    history: { insert: async () => undefined },
+    outbox: { admit() {} },
+    clock: systemClock,
+    ids: uuidv7,
+  });
   const served = createWebhookApi({
     ...common,
+    auditedActs,
     begin,
     webhooks,
     // An organization here is only an id: each has quota, and there is nothing to wait for.

@@ -13,7 +13,9 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { requireCapacity } from "#kernel/store/quota.ts";
 import { keyOf, newMetadata } from "#kernel/store/resource.ts";
+import { auditOf } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { TaskIds } from "#operation/task/task-ids.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
@@ -42,6 +44,7 @@ interface Deps {
   readonly sealer: Sealer;
   readonly cursors: Cursors;
   readonly begin: () => UnitOfWork;
+  readonly auditedActs: Pick<AuditedActs, "act">;
   readonly clock: Clock;
   readonly newId: () => string;
 }
@@ -144,14 +147,12 @@ export function userHandlers(deps: Deps): UserHandlers {
         throw new HoldfastError("SERVICE_NOT_FOUND", "The service with the users was deleted.");
       const userId = userIdOf(call, sealer) ?? deps.newId();
       const value = create(AddAuthUserSchema, { database: auth.spec.databaseName, userId, email });
-      const { added } = await tasks.run(service, { case: "addAuthUser", value }, call.signal);
-      if (!added) throw new HoldfastError("USER_EXISTS", "The app has a user with this address.");
+      await deps.auditedActs.act(auditOf(call, "app-auth.user.create", appKind.name, appId), async () => {
+        const { added } = await tasks.run(service, { case: "addAuthUser", value }, call.signal);
+        if (!added) throw new HoldfastError("USER_EXISTS", "The app has a user with this address.");
+      });
       const user = { id: userId, email, emailVerified: false, createdAt: timestampFromMs(clock.now()) };
-      const response = create(AuthUserSchema, user);
-      return mutate(deps, call, { action: "app-auth.user.create", kind: appKind.name, visibleIn: [] }, () => ({
-        id: appId,
-        response,
-      }));
+      return create(AuthUserSchema, user);
     },
 
     async listAuthUsers({ appId, email, ...requested }, call) {

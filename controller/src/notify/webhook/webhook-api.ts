@@ -12,10 +12,11 @@ import {
   WebhookSchema,
   WebhookService,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
-import { mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import { auditOf, mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import { createKeyedMutex } from "@holdfast/common/concurrency/mutex.ts";
@@ -29,6 +30,7 @@ import { newSecret, sealSecret, webhookKind, type WebhookObject, type WebhookSpe
 
 export interface WebhookApiDeps {
   readonly begin: () => UnitOfWork;
+  readonly auditedActs: Pick<AuditedActs, "act">;
   readonly webhooks: Collection<WebhookObject>;
   readonly organizations: Pick<Collection<unknown>, "untilRevision">;
   readonly quotas: Pick<Quotas, "claim">;
@@ -163,14 +165,11 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
 
     redeliver: async ({ id, deliveryId }, call) => {
       requireActive(require(id, call));
-      // The delivery is requested before its audit entry: after a crash between them a retry repeats the delivery.
-      if (!(await deliveries.repeat(id, deliveryId)))
-        throw new HoldfastError("DELIVERY_NOT_FOUND", "The webhook has no such delivery.");
-      const response = create(RedeliverResponseSchema, { message: "The event will be sent again." });
-      return mutate(deps, call, { action: "webhook.redeliver", kind, visibleIn: [webhooks] }, () => ({
-        id,
-        response,
-      }));
+      await deps.auditedActs.act(auditOf(call, "webhook.redeliver", kind, id), async () => {
+        if (!(await deliveries.repeat(id, deliveryId)))
+          throw new HoldfastError("DELIVERY_NOT_FOUND", "The webhook has no such delivery.");
+      });
+      return create(RedeliverResponseSchema, { message: "The event will be sent again." });
     },
   };
   return serve(WebhookService, handlers);

@@ -5,6 +5,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ControlService, type ReconcilerStatus } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { RunningFleet } from "#fleet/running-fleet.ts";
 import { reconcilerMessages } from "#fleet/session/controller-reconcilers.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import type { AutomaticAction, AutomationPause, AutomationPauses } from "#kernel/clock/automation-pauses.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { adminPageByName, type Cursors } from "#kernel/page/cursor.ts";
@@ -12,10 +13,12 @@ import type { RegisteredController } from "#kernel/runtime/controller-registry.t
 import { shardOwnerOf, shardCount } from "#kernel/runtime/ownership.ts";
 import { type StoreSpace, stateOfSpace } from "#kernel/space/space-level.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { auditOf } from "#access/caller.ts";
 import { mutate } from "#access/mutate.ts";
 
 export interface ControlApiDeps {
   readonly begin: () => UnitOfWork;
+  readonly auditedActs: Pick<AuditedActs, "act">;
   readonly members: () => RegisteredController[];
   readonly sessions: () => Iterable<readonly [machineId: string, facts: { readonly controllerId: string }]>;
   /** Requests a controller to drain; it may run on another host. */
@@ -36,8 +39,8 @@ export interface ControlApiDeps {
 
 /** The admin RPCs of controllers, reconcilers, snapshots, pauses and stores. */
 export function createControlApi(deps: ControlApiDeps): ServedService {
-  const audited = (call: Call, action: string) =>
-    mutate(deps, call, { action, kind: "organization", visibleIn: [] }, () => ({ id: "", result: undefined }));
+  const act = <T>(call: Call, action: string, effect: () => Promise<T>) =>
+    deps.auditedActs.act(auditOf(call, action, "organization", ""), effect);
 
   const handlers: Handlers<typeof ControlService> = {
     listControllers: async ({ page }, call) => {
@@ -71,14 +74,12 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
       if (controller === undefined) {
         throw new HoldfastError("OBJECT_NOT_FOUND", `There is no controller ${controllerId}.`);
       }
-      await audited(call, "controller.drain");
-      await deps.drain(controller, call.signal);
+      await act(call, "controller.drain", () => deps.drain(controller, call.signal));
       return {};
     },
 
     backupControlPlane: async (_, call) => {
-      const { id, sizeBytes, createdAt } = await deps.snapshot(call.signal);
-      await audited(call, "control-plane.backup");
+      const { id, sizeBytes, createdAt } = await act(call, "control-plane.backup", () => deps.snapshot(call.signal));
       return { id, sizeBytes: BigInt(sizeBytes), createdAt: timestampFromMs(createdAt) };
     },
 
@@ -99,16 +100,14 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
         since: deps.clock.now(),
         until: null,
       };
-      await deps.automationPauses.set(pause, call.signal);
-      await audited(call, "hold.place");
+      await act(call, "hold.place", () => deps.automationPauses.set(pause, call.signal));
       return pauseMessage(pause);
     },
 
     releaseHold: async ({ kind }, call) => {
       if (!deps.automationPauses.list().some((pause) => pause.kind === kind))
         throw new HoldfastError("OBJECT_NOT_FOUND", `No automation is paused under ${kind}.`);
-      await deps.automationPauses.release(kind, call.signal);
-      await audited(call, "hold.release");
+      await act(call, "hold.release", () => deps.automationPauses.release(kind, call.signal));
       return {};
     },
 
@@ -120,8 +119,9 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
 
     freeEtcdSpace: async (_, call) => {
       await deps.space.free(call.signal);
-      // The audit entry is written afterwards, because etcd may accept no writes before.
-      await audited(call, "etcd.free");
+      const mutation = { action: "etcd.free", kind: "organization", visibleIn: [] } as const;
+      // oxlint-disable-next-line holdfast/audited -- etcd may accept no writes before, so no pending entry either
+      await mutate(deps, call, mutation, () => ({ id: "", result: undefined }));
       return {};
     },
   };

@@ -15,13 +15,13 @@ import type { ManagedServiceObject } from "#services/service/managed-service.ts"
 import { isReplicated } from "#services/service/member/members.ts";
 import { adminPage, adminPageByName, type Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { mutate } from "#access/mutate.ts";
+import { auditOf } from "#access/caller.ts";
+import type { AuditedActs } from "#kernel/outbox/audited-acts.ts";
 import { needsPrimaryLease } from "#services/service/member/primary-replicas/primary.ts";
 import { takesBackups, taskTarget } from "#services/service/member/member-roles.ts";
 
 export interface FleetApiDeps {
-  readonly begin: () => UnitOfWork;
+  readonly auditedActs: Pick<AuditedActs, "act">;
   readonly machines: Collection<MachineObject>;
   readonly owners: Pick<Owners, "textOf">;
   readonly tasks: Collection<TaskObject>;
@@ -92,12 +92,9 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
     sweepOrphans: async ({ dryRun, page: requestedPage }, call) => {
       const page = cursors.open(call, "orphans", null, requestedPage);
       const options = requestedPage === undefined ? { dryRun } : { dryRun, page };
-      const { orphans, next } = await deps.orphans.sweep(options, call.signal);
-      if (!dryRun)
-        await mutate(deps, call, { action: "orphans.sweep", kind: "machine", visibleIn: [] }, () => ({
-          id: "",
-          result: undefined,
-        }));
+      const sweep = () => deps.orphans.sweep(options, call.signal);
+      const entry = auditOf(call, "orphans.sweep", "machine", "");
+      const { orphans, next } = dryRun ? await sweep() : await deps.auditedActs.act(entry, sweep);
       return {
         orphans: orphans.map(({ machineId, hasData, action, retainedUntil }) => ({
           machineId,
