@@ -8,7 +8,7 @@ const comment = /\/\*[^]*?\*\/|(?<=^|\s)\/\/.*$/gm;
 /** An identifier of several words: single words and names of environments are often those of other systems. */
 const reference = /`([a-z][a-z0-9]*[A-Z][A-Za-z0-9]*)(?:\(\))?`/g;
 const isCode = (path) => /\.(tsx?|js)$/.test(path);
-const isRead = (path) => /\.(tsx?|m?js|proto|sql|sh|py|json|css)$/.test(path) && !path.startsWith("proto/gen/");
+const isRead = (path) => /\.(tsx?|m?js|proto|sql|sh|py|json|css|txt)$/.test(path) && !path.startsWith("proto/gen/");
 
 /** Returns the number of files that it read; throws with each name that no file has outside of comments. */
 export function checkCommentNames() {
