@@ -1,11 +1,10 @@
 import { hash } from "node:crypto";
 import { Agent, type buildConnector } from "undici";
-import { createGuardedConnector, type GuardDeps, type TlsOptions } from "./guarded-connector.ts";
+import { type ConnectorOptions, createGuardedConnector, type GuardDeps, type TlsOptions } from "./guarded-connector.ts";
 
-/** Key of a connection pool. Connections are not shared between organizations or different TLS options. */
-export interface PoolKey {
+/** Key of a connection pool. Organizations, and different TLS options and known addresses, share no connections. */
+export interface PoolKey extends ConnectorOptions {
   readonly organizationId: string;
-  readonly tls?: TlsOptions | undefined;
   /** Time in milliseconds after which an idle connection is closed. */
   readonly idleMs: number;
 }
@@ -55,7 +54,7 @@ export function createConnectionPools(deps: GuardDeps, nowMs: () => number): Con
       const existing = pools.get(id);
       if (existing !== undefined && !isExpired(existing, now)) return existing.agent;
       if (existing !== undefined) retire(id, existing);
-      const agent = agentOf(createGuardedConnector(deps, connectTimeoutMs, key.tls), key.idleMs);
+      const agent = agentOf(createGuardedConnector(deps, connectTimeoutMs, key), key.idleMs);
       pools.set(id, { agent, createdAtMs: now });
       return agent;
     },
@@ -75,8 +74,9 @@ function isExpired({ createdAtMs }: Pool, now: number): boolean {
 const digests = new WeakMap<TlsOptions, string>();
 
 /** Id of a pool. It has a digest of the TLS options, so that the map holds no private keys. */
-function idOf({ organizationId, tls, idleMs }: PoolKey): string {
-  return tls === undefined ? `${organizationId} ${idleMs}` : `${organizationId} ${idleMs} ${digestOf(tls)}`;
+function idOf({ organizationId, tls, addresses, idleMs }: PoolKey): string {
+  const known = addresses === undefined ? "" : JSON.stringify(addresses);
+  return [organizationId, idleMs, tls === undefined ? "" : digestOf(tls), known].join(" ");
 }
 
 function digestOf(tls: TlsOptions): string {

@@ -26,6 +26,11 @@ export interface EgressPost {
    */
   readonly organizationId?: string | undefined;
   readonly tls?: TlsOptions | undefined;
+  /**
+   * Addresses that the platform itself has for the target, for a caller that vouches for it: the name is not resolved,
+   * and the policy does not judge them.
+   */
+  readonly addresses?: readonly string[] | undefined;
 }
 
 export interface EgressRequest extends Omit<EgressPost, "body"> {
@@ -102,6 +107,7 @@ export function createEgressClient(deps: Deps): EgressClient {
       deadlineMs,
       signal,
       tls,
+      addresses,
       organizationId = "",
       maxBytes = defaultMaxBytes,
       silenceMs = defaultSilenceMs,
@@ -126,7 +132,7 @@ export function createEgressClient(deps: Deps): EgressClient {
     const path = `${pathname}${search}`;
     const silence = { headersTimeout: silenceMs, bodyTimeout: silenceMs };
     pools
-      .of({ organizationId, tls, idleMs })
+      .of({ organizationId, tls, addresses, idleMs })
       .dispatch({ origin, path, method, headers, body: body ?? null, ...silence }, exchange);
     return exchange.head;
   }

@@ -23,6 +23,13 @@ export interface TlsOptions {
   readonly unverified?: boolean;
 }
 
+/** Options of a target's connections that differ from the defaults. */
+export interface ConnectorOptions {
+  readonly tls?: TlsOptions | undefined;
+  /** Addresses of the target that need neither a lookup nor the policy. */
+  readonly addresses?: readonly string[] | undefined;
+}
+
 /**
  * Resolves a host and checks its addresses. Throws EgressFailure if any of them is refused, since a connection may use
  * each of them.
@@ -41,14 +48,22 @@ export async function vettedAddresses(
 }
 
 /**
- * Creates undici's connector. The name is resolved once, and the socket connects to exactly the checked addresses, so
- * that a second lookup cannot return others (DNS rebinding).
+ * Creates undici's connector. Without known addresses the name is resolved once, and the socket connects to exactly the
+ * checked addresses, so that a second lookup cannot return others (DNS rebinding).
  */
-export function createGuardedConnector(deps: GuardDeps, connectMs: number, tls?: TlsOptions): buildConnector.connector {
+export function createGuardedConnector(
+  deps: GuardDeps,
+  connectMs: number,
+  { tls, addresses: known }: ConnectorOptions = {},
+): buildConnector.connector {
   return (options, callback) => {
     const host = options.hostname.replace(/^\[(.*)\]$/, "$1");
     const port = Number(options.port || (options.protocol === "https:" ? 443 : 80));
-    vettedAddresses(host, port, deps, AbortSignal.timeout(connectMs)).then(
+    const checked =
+      known === undefined
+        ? vettedAddresses(host, port, deps, AbortSignal.timeout(connectMs))
+        : Promise.resolve([...known]);
+    checked.then(
       (addresses) => {
         const connect = buildConnector({
           ...(tls && tlsSocketOptions(tls)),

@@ -1,4 +1,5 @@
 import type { AuditLogEntry } from "@holdfast/sdk/index.ts";
+import { openPostgresql } from "@holdfast/testing/api/clients.ts";
 import type { PageJson, ProblemJson } from "@holdfast/testing/api/service-json.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
@@ -21,6 +22,12 @@ interface IndexJson {
   readonly shards: number;
 }
 
+interface ExportJson {
+  readonly id: string;
+  readonly consecutive_failures: number;
+  readonly dropped: Readonly<Record<string, number>>;
+}
+
 interface MetricsJson {
   readonly series: readonly { readonly metric: string; readonly points: readonly unknown[] }[];
 }
@@ -33,6 +40,7 @@ describe.skipIf(skip !== undefined)("a managed OpenSearch", { timeout: longMs },
   let platform: Platform;
   let services: Services;
   let logs: RunningService;
+  let orders: RunningService;
   let client: Client;
   const clients: Client[] = [];
 
@@ -40,6 +48,7 @@ describe.skipIf(skip !== undefined)("a managed OpenSearch", { timeout: longMs },
     platform = await startPlatform();
     services = createServices(platform);
     const { id } = await services.create("logs", { database_type: "opensearch" });
+    orders = await services.createRunning("orders");
     await services.settled(id, "Running", longMs);
     logs = await services.open(id);
     client = open();
@@ -150,6 +159,53 @@ describe.skipIf(skip !== undefined)("a managed OpenSearch", { timeout: longMs },
       ["old", "refused", "index.delete index_not_found"],
       ["old", "ok", "index.delete"],
     ]);
+  });
+
+  it("receives metrics and logs of a service of its organization by an export", async () => {
+    const exportsPath = "/api/v1/metrics-exports";
+    const { host, port, user } = logs.connection;
+    const exportTo = (endpoint: string) =>
+      platform.rest.post<ExportJson & ProblemJson>(exportsPath, {
+        service_id: orders.service.id,
+        name: "to-logs",
+        destination_type: "search_cluster",
+        data_type: "both",
+        export_interval_seconds: 30,
+        configuration: { endpoint, username: user, password: logs.password },
+      });
+    const byAddress = await exportTo(`https://${logs.connection.nodes[0]?.addresses[0]}:${port}`);
+    expect([byAddress.status, byAddress.json.code]).toEqual([422, "target_not_allowed"]);
+    const { id } = expectStatus(await exportTo(`https://${host}:${port}`), 201).json;
+    // A test of an integration is refused (429) after ten in a minute.
+    const test = async () =>
+      (await platform.rest.post<{ success?: boolean; error: string }>(`${exportsPath}/${id}/test`)).json;
+    expect(await test()).toEqual({ success: true, error: null });
+    const sql = await openPostgresql(platform, orders.connection, { password: orders.password });
+    await sql.query("SELECT 1 / 0").catch(() => undefined);
+    await sql.end();
+    const found = async (kind: string, field: string, phrase: string) => {
+      const index = `platform-platform-${kind}`;
+      const body = { query: { match_phrase: { [field]: phrase } } };
+      const answer = await client.search({ index, ignore_unavailable: true, body });
+      return answer.body.hits.hits[0]?._source;
+    };
+    const log = await waitUntil("the error arrives", () => found("logs", "message", "division by zero"));
+    expect(log).toMatchObject({ level: "error", tags: { service_name: "orders", db_type: "postgresql" } });
+    await waitUntil("metrics arrive", () => found("metrics", "metric", "platform_memory"));
+    const state = expectStatus(await platform.rest.get<ExportJson>(`${exportsPath}/${id}`), 200).json;
+    expect(state.consecutive_failures).toBe(0);
+    expect(Object.values(state.dropped)).toEqual([0, 0, 0, 0]);
+
+    const admit = (cidrs: readonly string[]) => platform.rest.patch(path(), { allowed_cidrs: cidrs });
+    expectStatus(await admit(["198.51.100.7/32"]), 200);
+    const { error } = await waitUntil("the allow-list refuses the controller", async () => {
+      const result = await test();
+      return result.success === false && result;
+    });
+    expect(error).toContain("do its allowed_cidrs contain the addresses of the controllers?");
+    expectStatus(await admit(logs.service.allowed_cidrs), 200);
+    await waitUntil("the export is accepted again", async () => (await test()).success === true);
+    expectStatus(await platform.rest.delete(`${exportsPath}/${id}`), 204);
   });
 
   it("refuses what it does not have, with the engine's name", async () => {

@@ -4,6 +4,7 @@ import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import type { DestinationResponse, Destination, ExportRequest, VendorUrls } from "./destinations/destination.ts";
 import { isWebPage, type Verdict, webPageVerdict } from "./destinations/verdict.ts";
 import type { Configuration, ExportDataType } from "./metrics-export.ts";
+import type { OwnServices } from "./own-services.ts";
 
 /** The target of an integration's requests, and the organization that they are sent for. */
 export interface SendTarget {
@@ -22,24 +23,28 @@ export type SendRequest = (
 interface Deps {
   readonly egress: { readonly users: Pick<EgressClient, "request">; readonly operators: Pick<EgressClient, "request"> };
   readonly vendors: VendorUrls;
+  /** Without it no service of the installation is a destination. */
+  readonly ownServices?: OwnServices;
 }
 
 const nothing = Buffer.alloc(0);
 const responseBytesMax = 1 << 20;
 
-export function createExportSender({ egress, vendors }: Deps): SendRequest {
+export function createExportSender({ egress, vendors, ownServices }: Deps): SendRequest {
   return async (request, { destination, configuration, organizationId }, { deadlineMs, signal }) => {
     const { method, url, headers, body } = request;
     const isOperators = (destination.vendorBase?.(configuration, vendors) ?? "") !== "";
     const client = isOperators ? egress.operators : egress.users;
-    const tls = configuration["tls_skip_verify"] === true ? { unverified: true } : undefined;
+    const own = isOperators ? undefined : ownServices?.(url, organizationId);
+    const unverified = configuration["tls_skip_verify"] === true ? { unverified: true } : undefined;
     const options = {
       method,
       headers,
       body,
       deadlineMs: deadlineOf(configuration, deadlineMs),
       signal,
-      tls,
+      tls: own === undefined ? unverified : { ca: own.ca },
+      addresses: own?.addresses,
       organizationId,
     };
     let response: DestinationResponse;
@@ -52,7 +57,7 @@ export function createExportSender({ egress, vendors }: Deps): SendRequest {
       });
       response = { status, retryAfterMs, body: bytesRead };
     } catch (error) {
-      if (error instanceof EgressFailure) return verdictOfFailure(error);
+      if (error instanceof EgressFailure) return verdictOfFailure(error, own !== undefined);
       throw error;
     }
     return isWebPage(response) ? webPageVerdict(response.status) : destination.interpret(response, request);
@@ -63,10 +68,14 @@ function deadlineOf({ timeout_seconds: ownS }: Configuration, deadlineMs: number
   return typeof ownS === "number" ? Math.min(ownS * 1_000, deadlineMs) : deadlineMs;
 }
 
-function verdictOfFailure({ kind, message: detail }: EgressFailure): Verdict {
+function verdictOfFailure({ kind, message: detail }: EgressFailure, isOwnService: boolean): Verdict {
   if (kind === "not allowed" || kind === "dns" || kind === "tls") return { kind: "stop", detail };
-  return { kind: "later", afterMs: undefined, detail };
+  const mayBeRefused = isOwnService && (kind === "connect" || kind === "timeout");
+  return { kind: "later", afterMs: undefined, detail: mayBeRefused ? `${detail} ${admissionHint}` : detail };
 }
+
+/** A service closes connections from other addresses before the first byte, or never accepts them. */
+const admissionHint = "Is the service running, and do its allowed_cidrs contain the addresses of the controllers?";
 
 const probeMs = 10_000;
 

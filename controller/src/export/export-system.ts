@@ -11,11 +11,13 @@ import { egressPart } from "#egress-system.ts";
 import { fleetPart } from "#fleet/fleet-system.ts";
 import { createMonitoredOwners } from "#fleet/owner/monitored-owners.ts";
 import { ownerKinds } from "#fleet/owner/owner-kind.ts";
+import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
 import { storedSamplesPart } from "#fleet/session/sample-sink.ts";
 import type { Use } from "#kernel/assembly.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
+import { managedServiceKind } from "#services/service/managed-service.ts";
 import { configurationSchema } from "./configuration/configuration-schema.ts";
 import type { Destination, VendorUrls } from "./destinations/destination.ts";
 import { destinations } from "./destinations/destinations.ts";
@@ -32,6 +34,7 @@ import { createExportTicker } from "./export-ticker.ts";
 import { createLogSource } from "./log-source.ts";
 import { createMetricsExportApi } from "./metrics-export-api.ts";
 import { destinationTypes, metricsExportKind } from "./metrics-export.ts";
+import { createOwnServices } from "./own-services.ts";
 import { createSampleSource } from "./sample-source.ts";
 
 const exportSettings = {
@@ -79,9 +82,12 @@ function openExportSystem(kernel: Kernel, use: Use, settings: ValuesOf<typeof ex
   const organizations = collections.open(organizationKind);
   const vendors = vendorUrlsOf(settings);
   const states = createRunStates(history.sql);
-  const send = createExportSender({ egress, vendors });
+  const records = collections.open(dnsRecordKind);
+  const services = collections.open(managedServiceKind);
+  const ownServices = createOwnServices({ services, records, trustBundle: () => kernel.authority.trustBundle });
+  const send = createExportSender({ egress, vendors, ownServices });
   const quotas = use(quotasPart);
-  const all = { ...kernel, owners, quotas, exports, organizations, vendors, states, send };
+  const all = { ...kernel, owners, quotas, exports, organizations, vendors, states, send, ownServices };
   const memory = createExportMemory();
   const shipper = createExportShipper({
     ...all,
@@ -91,7 +97,7 @@ function openExportSystem(kernel: Kernel, use: Use, settings: ValuesOf<typeof ex
     wait: (ms, signal) => delay(ms, undefined, { signal }),
   });
   const targetsOf = createExportTargets(all);
-  const ready = Promise.all([exports.ready, owners.ready]);
+  const ready = Promise.all([exports.ready, owners.ready, records.ready, services.ready]);
   const ticker = createExportTicker({ ...all, shipper, targetsOf, ownership: shards, ready });
   /** A gauge over the integrations of this controller, by destination type. */
   const byType = (join: (before: number, state: RunState) => number) => () => {

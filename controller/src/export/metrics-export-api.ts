@@ -43,6 +43,7 @@ import {
   scopeName,
 } from "./metrics-export.ts";
 import { dataTypeName, destinationTypeName, metricsExportMessage } from "./metrics-export-message.ts";
+import type { OwnServices } from "./own-services.ts";
 
 export interface MetricsExportApiDeps {
   readonly begin: () => UnitOfWork;
@@ -54,6 +55,7 @@ export interface MetricsExportApiDeps {
   readonly states: Pick<RunStates, "read" | "clear">;
   readonly egress: Pick<EgressClient, "check">;
   readonly vendors: VendorUrls;
+  readonly ownServices: OwnServices;
   readonly probe: ProbeDestination;
   readonly sealer: Sealer;
   readonly clock: Clock;
@@ -157,7 +159,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       if (serviceId !== null) deps.owners.require(serviceId, call);
       requireRights({ serviceId, dataType }, call);
       requireSupportedDataType({ dataType }, destination);
-      await checkTargets(destination, configuration, deps, call.signal);
+      await checkTargets({ destination, configuration, organizationId }, deps, call.signal);
       return mutate(deps, call, { action: "metrics-export.create", kind: kind.name, visibleIn: see }, async (unit) => {
         const id = deps.newId();
         const split = splitConfiguration(destination, configuration);
@@ -273,7 +275,9 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     if (serviceId !== null && serviceId !== spec.serviceId) deps.owners.require(serviceId, call);
     requireRights({ serviceId, dataType }, call);
     requireSupportedDataType({ dataType }, destination);
-    if (paths.has("configuration")) await checkTargets(destination, configuration, deps, call.signal);
+    const { organizationId } = metadata;
+    if (paths.has("configuration"))
+      await checkTargets({ destination, configuration, organizationId }, deps, call.signal);
     const split = splitConfiguration(destination, configuration);
     const isElsewhere = destinationType !== spec.destinationType || serviceId !== spec.serviceId;
     return {

@@ -5,7 +5,9 @@ import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
 import type { ConfigurationFault, Destination, VendorUrls } from "../destinations/destination.ts";
+import type { SendTarget } from "../export-sender.ts";
 import type { Configuration, ConfigurationValue } from "../metrics-export.ts";
+import type { OwnServices } from "../own-services.ts";
 import { secretMask } from "#kernel/secrets/destined-secret.ts";
 import { type Field, defaultMax } from "./field.ts";
 
@@ -131,16 +133,17 @@ function textsFault(field: Field, value: unknown): Wrong {
 interface Deps {
   readonly egress: Pick<EgressClient, "check">;
   readonly vendors: VendorUrls;
+  readonly ownServices?: OwnServices;
 }
 
 /**
- * Throws TARGET_NOT_ALLOWED for a URL whose host has a forbidden address, and NOT_POSSIBLE if neither the
- * configuration nor the installation has a base URL. Host names are checked again at each connection.
+ * Throws TARGET_NOT_ALLOWED for a URL whose host has a forbidden address and is no service of the organization, and
+ * NOT_POSSIBLE if neither the configuration nor the installation has a base URL. Host names are checked again at each
+ * connection.
  */
 export async function checkTargets(
-  destination: Destination,
-  configuration: Configuration,
-  { egress, vendors }: Deps,
+  { destination, configuration, organizationId }: SendTarget,
+  { egress, vendors, ownServices }: Deps,
   signal: AbortSignal,
 ): Promise<void> {
   if (destination.vendorBase?.(configuration, vendors) === "")
@@ -154,6 +157,7 @@ export async function checkTargets(
     const parsed = parseTarget(url);
     if (!parsed.ok)
       throw new HoldfastError("TARGET_NOT_ALLOWED", `configuration.${key} cannot be a destination: ${parsed.detail}.`);
+    if (ownServices?.(url, organizationId) !== undefined) continue;
     try {
       await egress.check(parsed.target, signal);
     } catch (cause) {

@@ -89,8 +89,7 @@ test("no URL of any destination reaches an internal address", async () => {
         const checked = newConfiguration(destination, given);
         if (!checked.ok) return expect(checked.faults.map((fault) => fault.key)).toContain(key);
         const refusal = await checkTargets(
-          destination,
-          checked.configuration,
+          { destination, configuration: checked.configuration, organizationId: "o" },
           { egress, vendors },
           AbortSignal.timeout(10_000),
         ).catch((error: unknown) => error);
