@@ -75,6 +75,14 @@ const forAdmins: readonly Attempt[] = [
   ["POST", "/_aliases", { actions: [{ add: { index: "orders", alias: "all-orders" } }] }],
   ["PUT", "/orders/_settings", { index: { refresh_interval: "2s" } }],
   ["DELETE", "/_search/point_in_time/_all"],
+  ["POST", "/_cache/clear"],
+];
+
+/** Calls that those who write may make. */
+const forWriters: readonly Attempt[] = [
+  ["POST", "/_refresh"],
+  ["POST", "/_flush"],
+  ["POST", "/orders/_refresh"],
 ];
 
 /** Calls without contents of indices, which every role may make, also before the first index of a user. */
@@ -166,6 +174,10 @@ describe.skipIf(skip !== undefined)("users of opensearch", () => {
 
   it.each(titled(forAdmins))("may only as admins: %s", async (_, attempt) => {
     expect(await statuses(attempt)).toEqual({ app_user: 200, writer: 403, reader: 403 });
+  });
+
+  it.each(titled(forWriters))("may only if they write: %s", async (_, attempt) => {
+    expect(await statuses(attempt)).toEqual({ app_user: 200, writer: 200, reader: 403 });
   });
 
   it.each(titled(forAll))("may in each role: %s", async (_, attempt) => {

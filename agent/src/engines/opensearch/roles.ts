@@ -81,8 +81,11 @@ const withoutContents = [
   "indices:admin/analyze",
   "indices:data/read/point_in_time/readall",
 ];
+/** Calls that make documents found by searches, and write logs of shards to disk; they reach no contents. */
+const flushing = ["indices:admin/refresh*", "indices:admin/flush*"];
 /** Ends the points in time of all users. */
 const endAllPointsInTime = "indices:data/read/point_in_time/delete";
+const clearCaches = "indices:admin/cache/clear*";
 
 function role(
   cluster: readonly string[],
@@ -104,15 +107,20 @@ function role(
  */
 export function rolesFor({ writesBlocked }: { readonly writesBlocked: boolean }): Record<RoleName, RoleDefinition> {
   const readers = [...reading, ...readMetadata];
-  const deletes = ["indices:data/write/delete*", "indices:admin/refresh*", "indices:admin/flush*"];
-  const ofAll = [...withoutContents, endAllPointsInTime];
+  const deletes = ["indices:data/write/delete*", ...flushing];
+  const ofAllWriters = [...withoutContents, ...flushing];
+  const ofAll = [...ofAllWriters, endAllPointsInTime, clearCaches];
   const freeing = [...readers, ...deletes, "indices:data/write/bulk*", "indices:admin/delete"];
   return {
     admin: writesBlocked
       ? role([...watching, "indices:data/write/bulk"], freeing, ofAll)
       : role([...watching, ...managesModels, ...definitions, ...writing], ["indices_all"], ofAll),
     readwrite: writesBlocked
-      ? role([...watching, "indices:data/write/bulk"], [...readers, ...deletes, "indices:data/write/bulk*"])
+      ? role(
+          [...watching, "indices:data/write/bulk"],
+          [...readers, ...deletes, "indices:data/write/bulk*"],
+          ofAllWriters,
+        )
       : role(
           [...watching, "indices:data/write/bulk", "indices:data/write/reindex"],
           [
@@ -122,9 +130,9 @@ export function rolesFor({ writesBlocked }: { readonly writesBlocked: boolean })
             "indices:admin/auto_create",
             "indices:admin/mapping/auto_put",
             "indices:admin/mapping/put",
-            "indices:admin/refresh*",
-            "indices:admin/flush*",
+            ...flushing,
           ],
+          ofAllWriters,
         ),
     readonly: role(watching, readers),
   };
