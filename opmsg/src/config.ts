@@ -7,7 +7,12 @@ export const opMsgSettings = {
   writersSocket: text("OP_MSG_WRITERS_SOCKET", "Path of the socket of the process for users who may write"),
   readersSocket: text("OP_MSG_READERS_SOCKET", "Path of the socket of the process for users who may only read"),
   connectionsMax: integer("OP_MSG_CONNECTIONS", "Max number of connections; further ones are closed", 1_000),
-  memoryBytes: integer("OP_MSG_MEMORY_BYTES", "Memory for large messages of all clients, in bytes", 134_217_728),
+  requestMemoryBytes: integer("OP_MSG_REQUEST_MEMORY", "Memory for large requests in progress, in bytes", 402_653_184),
+  replyMemoryBytes: integer(
+    "OP_MSG_REPLY_MEMORY",
+    "Memory for replies of documents in progress, in bytes",
+    402_653_184,
+  ),
   socketDirectory: text("OP_MSG_SOCKET_DIRECTORY", "Directory of PostgreSQL's Unix socket"),
   enginePort: integer("OP_MSG_ENGINE_PORT", "Port in the name of PostgreSQL's Unix socket", 5_432),
   database: text("OP_MSG_DATABASE", "Database of PostgreSQL in which roles are read"),

@@ -10,7 +10,8 @@ const config = readConfig(opMsgSettings, process.env);
 const log = createLog("opmsg");
 watchProcessFaults({ role: "server", logFault: log.error, monotonicMs: systemClock.monotonicMs });
 
-const { socket, statusSocket, writersSocket, readersSocket, connectionsMax, memoryBytes } = config;
+const { socket, statusSocket, writersSocket, readersSocket, connectionsMax, requestMemoryBytes, replyMemoryBytes } =
+  config;
 const { socketDirectory, enginePort: port, database, role } = config;
 const namesIn = (list: string) => list.split(",");
 const accesses = createAccesses({
@@ -27,7 +28,9 @@ const server = await startOpMsgServer({
   engineSockets: { readwrite: writersSocket, readonly: readersSocket },
   accesses,
   connectionsMax,
-  memoryBytes,
+  requestMemoryBytes,
+  replyMemoryBytes,
+  replyWaitMs: 30_000,
   log,
 });
 log.info("opmsg ready", { socket });

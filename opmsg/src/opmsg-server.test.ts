@@ -84,7 +84,9 @@ beforeEach(async () => {
       },
     },
     connectionsMax: 3,
-    memoryBytes: 0,
+    requestMemoryBytes: 0,
+    replyMemoryBytes: 0,
+    replyWaitMs: 100,
     log: silentLog,
   });
 });
@@ -286,6 +288,25 @@ test("large messages share their memory one after the other, and one of the maxi
     return send(insert);
   });
   for (const response of await Promise.all(responses)) expect(response).toMatchObject({ ok: 1, command: "insert" });
+});
+
+test("reads of unknown size share the memory of replies, until their sizes are known", async () => {
+  const [writer, other, reader] = [await client(), await client(), await client()];
+  await writer.send(opMsg(saslStart("writer")));
+  await other.send(opMsg(saslStart("writer")));
+  await reader.send(opMsg(saslStart("reader")));
+  const read = (name: string) => opMsg({ aggregate: name, pipeline: [{ $match: {} }], $db: "d" });
+  expect(await other.send(read("known"))).toMatchObject({ ok: 1 });
+  writer.socket.write(opMsg({ aggregate: "slow", silent: true, $db: "d" }));
+  await expect.poll(() => received.filter((command) => command === "readwrite: aggregate")).toHaveLength(2);
+  expect(await other.send(read("unknown"))).toMatchObject({ ok: 0, code: 262, codeName: "ExceededTimeLimit" });
+  expect(await other.send(read("known"))).toMatchObject({ ok: 1 });
+  expect(await other.send(opMsg({ insert: "c", $db: "d" }))).toMatchObject({ ok: 1 });
+  // Users who may only read have another process, to which a reply is left.
+  expect(await reader.send(read("unknown"))).toMatchObject({ by: "readonly" });
+  const waiting = other.send(read("waiting"));
+  writer.socket.destroy();
+  expect(await waiting).toMatchObject({ ok: 1, by: "readwrite" });
 });
 
 test("connections beyond the maximum are closed, and counts are reported", async () => {

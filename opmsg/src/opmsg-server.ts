@@ -1,14 +1,17 @@
 import { once } from "node:events";
 import { chmod, rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
-import { createCapacityQueue } from "@holdfast/common/concurrency/capacity-queue.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Access } from "./commands.ts";
-import { messageBytesMax } from "./protocol/message.ts";
 import type { Accesses, EngineAccesses } from "./session/accesses.ts";
 import { type Connection, type SignedIn, serveConnection } from "./session/connection.ts";
+import { createMemory, type MemoryOptions } from "./session/memory.ts";
+import { createReplySizes } from "./session/reply-sizes.ts";
 
-export interface OpMsgServerOptions {
+/** Number of forms of requests whose replies' sizes are remembered. */
+const formsMax = 2_000;
+
+export interface OpMsgServerOptions extends MemoryOptions {
   /** Path of the Unix socket, which replaces that of a former process. */
   readonly socket: string;
   /** Path of the Unix socket at which a connection gets the server's counts, as a line of JSON. */
@@ -18,8 +21,8 @@ export interface OpMsgServerOptions {
   readonly accesses: Pick<Accesses, "of">;
   /** Max number of connections; further ones are closed. */
   readonly connectionsMax: number;
-  /** Memory for large messages of all clients, at least that of one message. */
-  readonly memoryBytes: number;
+  /** Time that a command waits for the memory of its reply, before it gets an error. */
+  readonly replyWaitMs: number;
   readonly log: Log;
 }
 
@@ -44,17 +47,16 @@ export interface OpMsgServer {
 
 /** The front end of MongoDB's clients: it authorizes commands, for an engine that authorizes none. */
 export async function startOpMsgServer(options: OpMsgServerOptions): Promise<OpMsgServer> {
-  const { engineSockets, accesses, connectionsMax, log } = options;
-  const memoryBytes = Math.max(options.memoryBytes, messageBytesMax);
-  const memory = createCapacityQueue();
+  const { engineSockets, accesses, connectionsMax, replyWaitMs, log } = options;
   const open = new Map<Socket, Connection>();
   const since = new Date().toISOString();
   let commands = 0;
   const deps = {
     sockets: engineSockets,
     accesses,
-    memory,
-    memoryBytes,
+    memory: createMemory(options),
+    replySizes: createReplySizes(formsMax),
+    replyWaitMs,
     onCommand() {
       commands += 1;
     },

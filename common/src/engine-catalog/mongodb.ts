@@ -26,6 +26,20 @@ export function mongodbClients({ memoryBytes }: PlanSize): number {
   return Math.round(clamp((memoryBytes / gib) * 500, 500, 4_000));
 }
 
+/** Shares of the plan's memory for messages of clients, whose copies PostgreSQL, FerretDB and the front end have. */
+const messageShares = { requests: 0.2, replies: 0.25 } as const;
+
+/** Memory for large requests in progress, and for replies in progress, in bytes. */
+export function mongodbMessageBytes({ memoryBytes }: Pick<PlanSize, "memoryBytes">): {
+  readonly requests: number;
+  readonly replies: number;
+} {
+  return {
+    requests: Math.floor(memoryBytes * messageShares.requests),
+    replies: Math.floor(memoryBytes * messageShares.replies),
+  };
+}
+
 /** MongoDB's API by FerretDB, on PostgreSQL with the extension DocumentDB. */
 export const mongodb: EngineRow = {
   title: "MongoDB API (FerretDB)",

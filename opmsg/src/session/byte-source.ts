@@ -5,13 +5,15 @@ import type { Readable, Writable } from "node:stream";
 export interface ByteSource {
   /** Undefined if the stream ends or fails before it has as many bytes. One call at a time. */
   take(size: number): Promise<Buffer | undefined>;
+  /** Fills the buffer with the next bytes as they arrive. False if the stream ends or fails before. */
+  fill(to: Buffer): Promise<boolean>;
   /** Passes bytes on as they arrive, or drops them without `to`. False if the stream ends or fails before. */
   pass(size: number, to: Writable | undefined, signal: AbortSignal): Promise<boolean>;
 }
 
 export function createByteSource(stream: Readable): ByteSource {
   const chunks: AsyncIterator<Buffer, undefined> = stream[Symbol.asyncIterator]();
-  let pending: Buffer[] = [];
+  const pending: Buffer[] = [];
   let available = 0;
 
   async function more(): Promise<boolean> {
@@ -37,15 +39,23 @@ export function createByteSource(stream: Readable): ByteSource {
     return part;
   }
 
+  async function fill(to: Buffer): Promise<boolean> {
+    for (let at = 0; at < to.length; ) {
+      if (available === 0 && !(await more())) return false;
+      const part = shift(to.length - at);
+      to.set(part, at);
+      at += part.length;
+    }
+    return true;
+  }
+
   return {
     async take(size) {
-      while (available < size) if (!(await more())) return undefined;
       if (pending[0] !== undefined && pending[0].length >= size) return shift(size);
-      const all = Buffer.concat(pending, available);
-      pending = all.length > size ? [all.subarray(size)] : [];
-      available = all.length - size;
-      return all.subarray(0, size);
+      const all = Buffer.allocUnsafe(size);
+      return (await fill(all)) ? all : undefined;
     },
+    fill,
     async pass(size, to, signal) {
       for (let left = size; left > 0; ) {
         if (available === 0 && !(await more())) return false;

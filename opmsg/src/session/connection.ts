@@ -1,28 +1,31 @@
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
-import type { CapacityQueue } from "@holdfast/common/concurrency/capacity-queue.ts";
+import type { Socket } from "node:net";
 import type { Access } from "../commands.ts";
-import { headerBytes, messageBytesMax, opCodes, ProtocolError, readHeader, writeMessage } from "../protocol/message.ts";
+import { headerBytes, messageBytesMax, opCodes, ProtocolError, readHeader } from "../protocol/message.ts";
 import { withCorrectedErrors } from "../protocol/corrected-errors.ts";
 import { readRequest, type Request } from "../protocol/request.ts";
 import { type CommandError, isGreeting, limitWrites, writeRefusal } from "../protocol/response.ts";
 import { refusalOf } from "../refusal.ts";
 import type { Accesses } from "./accesses.ts";
-import { type ByteSource, createByteSource } from "./byte-source.ts";
+import { type Backend, openBackend } from "./backend.ts";
+import { createByteSource } from "./byte-source.ts";
+import { type Memory, type ReplyMemory, smallBytes } from "./memory.ts";
+import type { ReplySizes } from "./reply-sizes.ts";
 import { signInOf } from "./user-name.ts";
 
 /** Max bytes of a message before a sign-in began. */
 const unknownBytesMax = 64 << 10;
-/** Messages up to this size do not count toward the memory of all connections. */
-const smallBytes = 64 << 10;
+/** A client that sends or receives nothing for this long within a message loses its connection. */
+const stallMs = 60_000;
 
 export interface ConnectionDeps {
   /** Paths of the Unix sockets of the two processes of the engine. */
   readonly sockets: Readonly<Record<Access, string>>;
   readonly accesses: Pick<Accesses, "of">;
-  /** Memory for large messages of all connections. */
-  readonly memory: CapacityQueue;
-  readonly memoryBytes: number;
+  readonly memory: Memory;
+  readonly replySizes: ReplySizes;
+  /** Time that a command waits for the memory of its reply. */
+  readonly replyWaitMs: number;
   /** Called for each command of a signed-in user that is forwarded. */
   onCommand(): void;
 }
@@ -48,6 +51,13 @@ const authenticationFailed: CommandError = {
   codeName: "AuthenticationFailed",
   message: "Authentication failed.",
 };
+/** Drivers repeat a read that gets this code. */
+const noMemory: CommandError = {
+  code: 262,
+  codeName: "ExceededTimeLimit",
+  message: "The replies to other commands use all memory for replies. Repeat the command, or use a larger plan.",
+};
+const noMemoryNeeded: ReplyMemory = { sending: () => undefined, release: () => undefined };
 const unreachable: CommandError = { code: 6, codeName: "HostUnreachable", message: "The engine does not respond." };
 
 /**
@@ -61,6 +71,19 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
   const closed = new AbortController();
   client.once("close", () => closed.abort());
   client.on("error", () => client.destroy());
+  let isInMessage = false;
+  client.on("timeout", () => isInMessage && client.destroy());
+
+  /** Runs work that reads a part of a message from the client, or writes one to it. */
+  async function inMessage<T>(work: () => Promise<T>): Promise<T> {
+    client.setTimeout(stallMs);
+    isInMessage = true;
+    try {
+      return await work();
+    } finally {
+      isInMessage = false;
+    }
+  }
 
   async function serve(): Promise<void> {
     const source = createByteSource(client);
@@ -69,20 +92,18 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
       const header = await next;
       if (header === undefined) return;
       const size = sizeOf(header, signedIn === undefined ? unknownBytesMax : messageBytesMax);
-      const memory =
-        size <= smallBytes
-          ? undefined
-          : await deps.memory.acquire({ amount: size, limits: [{ key: "all", max: deps.memoryBytes }] }, closed.signal);
+      const memory = size <= smallBytes ? undefined : await deps.memory.request(size, closed.signal);
       try {
-        const rest = await source.take(size - headerBytes);
-        if (rest === undefined) return;
+        const message = Buffer.allocUnsafe(size);
+        message.set(header);
+        if (!(await inMessage(() => source.fill(message.subarray(headerBytes))))) return;
         // Read ahead, so that the end of the connection ends a command in progress.
         next = source.take(headerBytes);
         next.then(
           (ahead) => ahead === undefined && backend?.end(),
           () => undefined,
         );
-        await handle(Buffer.concat([header, rest]));
+        await handle(message);
       } finally {
         memory?.release();
       }
@@ -96,15 +117,45 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
       if (!request.isUnacknowledged) await write(writeRefusal(request, refusal));
       return;
     }
+    const expected = deps.replySizes.expected(request);
+    const memory = expected <= smallBytes ? noMemoryNeeded : await replyMemory(expected);
+    if (memory === undefined) {
+      if (!request.isUnacknowledged) await write(writeRefusal(request, noMemory));
+      return;
+    }
+    try {
+      if (!(await forward(message, request, memory))) client.destroy();
+    } finally {
+      memory.release();
+    }
+  }
+
+  async function forward(message: Buffer, request: Request, memory: ReplyMemory): Promise<boolean> {
     if (signedIn !== undefined) deps.onCommand();
     backend ??= await openBackend(deps.sockets[signedIn?.access ?? "readonly"]);
-    if (
-      backend === undefined ||
-      !(await backend.forward(message, request.isUnacknowledged ? undefined : client, closed.signal, (...all) =>
-        edited(request, ...all),
-      ))
-    )
-      client.destroy();
+    if (backend === undefined) return false;
+    const size = await backend.send(message);
+    if (size === undefined) return false;
+    deps.replySizes.seen(request, size);
+    memory.sending(size);
+    const { receive } = backend;
+    return inMessage(() =>
+      receive(request.isUnacknowledged ? undefined : client, closed.signal, (...all) => edited(request, ...all)),
+    );
+  }
+
+  /** Undefined if other replies use the memory for too long. */
+  async function replyMemory(size: number): Promise<ReplyMemory | undefined> {
+    const access = signedIn?.access ?? "readonly";
+    const free = deps.memory.tryReply(size, access);
+    if (free !== undefined) return free;
+    const limit = AbortSignal.timeout(deps.replyWaitMs);
+    try {
+      return await deps.memory.reply(size, access, AbortSignal.any([closed.signal, limit]));
+    } catch (error) {
+      if (!limit.aborted) throw error;
+      return undefined;
+    }
   }
 
   /** The body of a response to a client, changed where the engine's would mislead drivers. */
@@ -167,46 +218,4 @@ function sizeOf(header: Buffer, max: number): number {
   const { length } = readHeader(header);
   if (length <= headerBytes || length > max) throw new ProtocolError(`a message of ${length} bytes`);
   return length;
-}
-
-type ResponseEdit = (body: Buffer, opCode: number) => Promise<Buffer>;
-
-/** A connection to a process of the engine. */
-interface Backend {
-  /**
-   * Sends a message and passes its response on, or drops it without `to`. `edit` returns the body of a small response
-   * to pass on. False if the connection ended before.
-   */
-  forward(message: Buffer, to: Socket | undefined, signal: AbortSignal, edit: ResponseEdit): Promise<boolean>;
-  end(): void;
-}
-
-/** Undefined if the process does not listen. */
-async function openBackend(path: string): Promise<Backend | undefined> {
-  const socket = connect({ path });
-  try {
-    await once(socket, "connect");
-  } catch {
-    return undefined;
-  }
-  socket.on("error", () => socket.destroy());
-  const source: ByteSource = createByteSource(socket);
-  return {
-    async forward(message, to, signal, edit) {
-      socket.write(message);
-      const header = await source.take(headerBytes);
-      if (header === undefined) return false;
-      const { length, ...others } = readHeader(header);
-      const rest = length - headerBytes;
-      if (to !== undefined && rest <= smallBytes) {
-        const body = await source.take(rest);
-        if (body === undefined) return false;
-        if (!to.write(writeMessage(others, await edit(body, others.opCode)))) await once(to, "drain", { signal });
-        return true;
-      }
-      to?.write(header);
-      return source.pass(rest, to, signal);
-    },
-    end: () => socket.destroy(),
-  };
 }

@@ -3,7 +3,7 @@ import { addressOf } from "@holdfast/testing/api/clients.ts";
 import { openMongodb } from "@holdfast/testing/engines/mongodb-clients.ts";
 import type { Platform } from "@holdfast/testing/platform/platform.ts";
 import type { RunningService } from "@holdfast/testing/platform/services.ts";
-import { type Db, MongoServerError } from "mongodb";
+import { type Db, type MongoClientOptions, MongoServerError } from "mongodb";
 
 interface MongodbLogin {
   readonly user?: string;
@@ -17,10 +17,11 @@ export async function openDocuments(
   platform: Platform,
   { connection, password: ofDefaultUser }: RunningService,
   { user = connection.user, password = ofDefaultUser, host = connection.host }: MongodbLogin = {},
+  options: MongoClientOptions = {},
 ): Promise<Db> {
   const address = await addressOf(platform, host);
   const target = { ca: connection.ca_certificate, address, port: connection.port, serverName: host };
-  return openMongodb(target, { user, password }).db(connection.database);
+  return openMongodb(target, { user, password }, options).db(connection.database);
 }
 
 /**

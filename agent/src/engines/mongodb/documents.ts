@@ -14,8 +14,8 @@ const roles: Readonly<Record<Access, string>> = {
 /** Share of PostgreSQL's sessions that each process may have; the rest is for the platform and DocumentDB itself. */
 const shares: Readonly<Record<Access, number>> = { readwrite: 0.5, readonly: 0.2 };
 const sessionsMin = 4;
-/** Share of the machine's memory at which a process collects garbage more often. */
-const memoryShare = 0.1;
+/** Shares of the machine's memory at which a process collects garbage more often, and with which it ends. */
+const memoryShares = { collects: 0.1, ends: 0.5 } as const;
 
 /**
  * A process of FerretDB. It translates commands to calls of the extension DocumentDB and authorizes nothing: every
@@ -23,11 +23,12 @@ const memoryShare = 0.1;
  */
 export function documentsCompanion(instance: Instance, access: Access): Companion {
   const { spec, paths } = instance;
+  const bytesOf = (share: number) => Math.floor(Number(spec.memoryBytes) * share);
   return {
     name: `documents-${access}`,
     command: {
       argv: [
-        ...replacedSocketArgv(documentsSocket(instance, access)),
+        ...limitedArgv(documentsSocket(instance, access), bytesOf(memoryShares.ends)),
         documentsProgram(paths.software),
         `--postgresql-url=${sessionUrl(instance, access)}`,
         "--listen-addr=-",
@@ -38,7 +39,7 @@ export function documentsCompanion(instance: Instance, access: Access): Companio
         "--log-format=text",
         `--state-dir=${join(paths.run, `documents-${access}`)}`,
       ],
-      env: { TZ: "UTC", DO_NOT_TRACK: "1", GOMEMLIMIT: String(Math.floor(Number(spec.memoryBytes) * memoryShare)) },
+      env: { TZ: "UTC", DO_NOT_TRACK: "1", GOMEMLIMIT: String(bytesOf(memoryShares.collects)) },
       cwd: "/",
     },
     stop: { signal: "SIGTERM", graceMs: 5_000 },
@@ -46,11 +47,20 @@ export function documentsCompanion(instance: Instance, access: Access): Companio
 }
 
 /**
- * Prefix of a command line that removes the socket of a killed process before the program starts. The machine's agent,
- * in the group of the engine's user, connects too.
+ * Prefix of a command line that limits the program's memory, and removes the socket of a killed process before it
+ * starts. The machine's agent, in the group of the engine's user, connects too. Out of memory, the kernel kills this
+ * program before a session of PostgreSQL, whose end would restart the whole engine.
  */
-function replacedSocketArgv(socket: string): string[] {
-  return ["/bin/sh", "-c", 'umask 007 && rm -f "$0" && exec "$@"', socket];
+function limitedArgv(socket: string, memoryBytes: number): string[] {
+  const steps = [
+    "umask 007",
+    'rm -f "$0"',
+    'ulimit -d "$1"',
+    "echo 1000 > /proc/self/oom_score_adj",
+    "shift",
+    'exec "$@"',
+  ];
+  return ["/bin/sh", "-c", steps.join(" && "), socket, String(Math.floor(memoryBytes / 1024))];
 }
 
 /** URL of sessions over the engine's socket, where the role has no password. */

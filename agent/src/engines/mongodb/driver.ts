@@ -49,7 +49,10 @@ export function createMongodbDriver(deps: EngineDeps): EngineDriver {
     render: (instance) => [...render(asPostgresql(instance), optionsOf(instance)), ...frontFiles(frontOf(instance))],
     listeners: clientListeners,
     bootstrap,
-    command,
+    command(instance) {
+      const { env, ...others } = command(instance);
+      return { ...others, env: { ...env, ...allocation } };
+    },
     companions(instance) {
       const isEnabled = hasClients(instance);
       return [
@@ -94,6 +97,12 @@ export function createMongodbDriver(deps: EngineDeps): EngineDriver {
     ...(metrics && { metrics: createMetrics(ofPostgresql(metrics)) }),
   };
 }
+
+/**
+ * Sessions return the memory of large documents to the kernel: by default glibc retains up to 34 MB in each after one
+ * of 15 MB (mallopt(3), M_MMAP_THRESHOLD).
+ */
+const allocation = { MALLOC_MMAP_THRESHOLD_: "1048576", MALLOC_TRIM_THRESHOLD_: "4194304" } as const;
 
 /** Libraries of DocumentDB, whose indexes have a log of their own. */
 const libraries = ["pg_documentdb_core", "pg_documentdb"] as const;

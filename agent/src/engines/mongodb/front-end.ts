@@ -1,7 +1,7 @@
 import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
-import { mongodbClients } from "@holdfast/common/engine-catalog/mongodb.ts";
+import { mongodbClients, mongodbMessageBytes } from "@holdfast/common/engine-catalog/mongodb.ts";
 import { sendCommand } from "@holdfast/opmsg/protocol/send-command.ts";
 import { planOf } from "../effective-parameters.ts";
 import type { Companion, EngineCheck, Instance } from "../engine-driver.ts";
@@ -17,12 +17,11 @@ const program =
 
 /** Connections of the agent's probes, in addition to those that HAProxy admits. */
 const probeConnections = 8;
-/** Share of the machine's memory for large messages of all clients. */
-const memoryShare = 0.08;
 
 /** The front end of clients as a companion: it chooses the process for each user, and refuses what no user may do. */
 export function frontEndCompanion(instance: Instance): Companion {
   const { spec, paths } = instance;
+  const memory = mongodbMessageBytes(planOf(spec));
   return {
     name: "opmsg",
     command: {
@@ -35,7 +34,8 @@ export function frontEndCompanion(instance: Instance): Companion {
         OP_MSG_WRITERS_SOCKET: documentsSocket(instance, "readwrite"),
         OP_MSG_READERS_SOCKET: documentsSocket(instance, "readonly"),
         OP_MSG_CONNECTIONS: String(mongodbClients(planOf(spec)) + probeConnections),
-        OP_MSG_MEMORY_BYTES: String(Math.floor(Number(spec.memoryBytes) * memoryShare)),
+        OP_MSG_REQUEST_MEMORY: String(memory.requests),
+        OP_MSG_REPLY_MEMORY: String(memory.replies),
         OP_MSG_SOCKET_DIRECTORY: paths.run,
         OP_MSG_ENGINE_PORT: String(spec.port),
         OP_MSG_DATABASE: defaultDatabase,
