@@ -101,6 +101,11 @@ export function classOf(command: string): CommandClass | undefined {
   return classes.get(command);
 }
 
+/** True for a write of documents, whose response has an error for each of them that fails. */
+export function isWriting(command: string): boolean {
+  return sequenceOf.has(command);
+}
+
 /** The document sequence that a command may have beside its document. */
 export const sequenceOf: ReadonlyMap<string, string> = new Map([
   ["insert", "documents"],

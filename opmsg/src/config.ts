@@ -6,7 +6,7 @@ export const opMsgSettings = {
   statusSocket: text("OP_MSG_STATUS_SOCKET", "Path of the Unix socket that prints the counts of the process"),
   writersSocket: text("OP_MSG_WRITERS_SOCKET", "Path of the socket of the process for users who may write"),
   readersSocket: text("OP_MSG_READERS_SOCKET", "Path of the socket of the process for users who may only read"),
-  connectionsMax: integer("OP_MSG_CONNECTIONS", "Max number of connections; further ones are closed", 1_000),
+  connectionsMax: integer("OP_MSG_CONNECTIONS", "Max number of connections; further ones get an error", 1_000),
   requestMemoryBytes: integer("OP_MSG_REQUEST_MEMORY", "Memory for large requests in progress, in bytes", 402_653_184),
   replyMemoryBytes: integer(
     "OP_MSG_REPLY_MEMORY",

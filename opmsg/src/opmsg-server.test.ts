@@ -50,6 +50,7 @@ async function startEngine(name: Access): Promise<string> {
           by: name,
           command,
           maxWriteBatchSize: 100_000,
+          isWritablePrimary: true,
           padding: "x".repeat(command === "find" ? 3_000_000 : 0),
         });
         const to = { requestId: 9, responseTo: readHeader(header).requestId, opCode: opCodes.msg };
@@ -77,6 +78,7 @@ beforeEach(async () => {
     statusSocket: join(directory, "status"),
     engineSockets: { readwrite: await startEngine("readwrite"), readonly: await startEngine("readonly") },
     accesses: {
+      index: async () => undefined,
       of: async (users) => {
         if (isDown) throw new Error("the engine is down");
         if (started === undefined) return undefined;
@@ -246,6 +248,8 @@ test.each([
 test("a replica refuses writes, and its connections end when it is promoted", async () => {
   isReplica = true;
   const writer = await client();
+  for (const greeting of [opMsg({ hello: 1 }), opQuery({ isMaster: 1 })])
+    expect(await writer.send(greeting)).toMatchObject({ isWritablePrimary: false, secondary: true, readOnly: true });
   await writer.send(opMsg(saslStart("writer")));
   expect(await writer.send(opMsg({ insert: "c", $db: "d" }))).toMatchObject({ ok: 0, code: 10_107 });
   expect(await writer.send(opMsg({ count: "c" }))).toMatchObject({ by: "readwrite" });
@@ -309,12 +313,20 @@ test("reads of unknown size share the memory of replies, until their sizes are k
   expect(await waiting).toMatchObject({ ok: 1, by: "readwrite" });
 });
 
-test("connections beyond the maximum are closed, and counts are reported", async () => {
+test("connections beyond the maximum get an error, and counts are reported", async () => {
   const clients = [await client(), await client(), await client()];
   for (const { send } of clients) await send(opMsg({ ping: 1 }));
   await clients[0]?.send(opMsg(saslStart("reader")));
-  const excess = await client();
-  expect(await excess.next()).toBeUndefined();
+  for (const greeting of [opMsg({ hello: 1 }), opQuery({ isMaster: 1 })]) {
+    const excess = await client();
+    expect(await excess.send(greeting)).toMatchObject({
+      ok: 0,
+      errmsg: expect.stringContaining("maximum of 3") as string,
+    });
+    expect(await excess.next()).toBeUndefined();
+  }
+  const probe = await client();
+  expect(await probe.send(opMsg({ ping: 1 }))).toEqual({ ok: 1 });
   const socket = connect({ path: join(directory, "status") });
   const [line] = (await once(socket.setEncoding("utf8"), "data")) as [string];
   const counts = JSON.parse(line) as OpMsgStatus;
@@ -324,7 +336,7 @@ test("connections beyond the maximum are closed, and counts are reported", async
   await expect
     .poll(async () => {
       const { send } = await client();
-      return send(opMsg({ ping: 1 }));
+      return send(opMsg({ hello: 1 }));
     })
     .toMatchObject({ ok: 1 });
 });

@@ -5,9 +5,12 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Access } from "./commands.ts";
 import type { Accesses, EngineAccesses } from "./session/accesses.ts";
 import { type Connection, type SignedIn, serveConnection } from "./session/connection.ts";
+import { refuseConnection } from "./session/excess.ts";
 import { createMemory, type MemoryOptions } from "./session/memory.ts";
 import { createReplySizes } from "./session/reply-sizes.ts";
 
+/** Max number of connections that get an error at the same time; further ones are closed. */
+const refusedMax = 200;
 /** Number of forms of requests whose replies' sizes are remembered. */
 const formsMax = 2_000;
 
@@ -18,8 +21,8 @@ export interface OpMsgServerOptions extends MemoryOptions {
   readonly statusSocket: string;
   /** Paths of the Unix sockets of the processes of the engine, by the access of their users. */
   readonly engineSockets: Readonly<Record<Access, string>>;
-  readonly accesses: Pick<Accesses, "of">;
-  /** Max number of connections; further ones are closed. */
+  readonly accesses: Pick<Accesses, "of" | "index">;
+  /** Max number of connections; further ones get an error. */
   readonly connectionsMax: number;
   /** Time that a command waits for the memory of its reply, before it gets an error. */
   readonly replyWaitMs: number;
@@ -49,6 +52,7 @@ export interface OpMsgServer {
 export async function startOpMsgServer(options: OpMsgServerOptions): Promise<OpMsgServer> {
   const { engineSockets, accesses, connectionsMax, replyWaitMs, log } = options;
   const open = new Map<Socket, Connection>();
+  const refused = new Set<Socket>();
   const since = new Date().toISOString();
   let commands = 0;
   const deps = {
@@ -63,7 +67,14 @@ export async function startOpMsgServer(options: OpMsgServerOptions): Promise<OpM
   };
   const server = createServer((socket) => {
     if (open.size >= connectionsMax) {
-      socket.destroy();
+      if (refused.size >= refusedMax) {
+        socket.destroy();
+        return;
+      }
+      refused.add(socket);
+      refuseConnection(socket, connectionsMax)
+        .catch((error: unknown) => log.error("connection not refused", { error }))
+        .finally(() => refused.delete(socket));
       return;
     }
     const connection = serveConnection(socket, deps);
@@ -92,7 +103,7 @@ export async function startOpMsgServer(options: OpMsgServerOptions): Promise<OpM
     },
     async close() {
       const closed = [server, status].map((each) => new Promise((resolve) => each.close(resolve)));
-      for (const socket of open.keys()) socket.destroy();
+      for (const socket of [...open.keys(), ...refused]) socket.destroy();
       await Promise.all(closed);
     },
   };

@@ -24,7 +24,7 @@ export function refusalOf(
 ): CommandError | undefined {
   const { command, fields, sequences } = request;
   const commandClass = classOf(command);
-  if (commandClass !== undefined && sequences.some((identifier) => identifier !== sequenceOf.get(command)))
+  if (commandClass !== undefined && sequences.some(({ identifier }) => identifier !== sequenceOf.get(command)))
     throw new ProtocolError(`the command ${command} has no such document sequence`);
   // The engine keeps a session for half an hour.
   if (user === undefined && fieldsNamed(fields, "lsid").length > 0)

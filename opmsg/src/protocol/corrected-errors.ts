@@ -1,27 +1,34 @@
 import { deserialize, type Document, serialize } from "bson";
 import { fieldsNamed, fieldsOf, numberOf } from "./fields.ts";
-import type { CommandError } from "./response.ts";
+import { describeDuplicate, type IndexReference, isDuplicateKey, type UniqueIndex } from "./duplicate-keys.ts";
+import type { Request } from "./request.ts";
 
 /** State of the engine on which a correction depends. */
 export interface EngineState {
   /** True if the engine follows a primary now. */
   isReplica(): Promise<boolean>;
+  /** Undefined if the index does not exist, or the engine does not respond. */
+  index(reference: IndexReference): Promise<UniqueIndex | undefined>;
 }
 
 /** Flags of OP_MSG and the kind of its first section. */
 const prefixBytes = 5;
 /** Codes of the engine: those of MongoDB, and PostgreSQL's SQLSTATE 40P01 as a number. */
-const codes = { internal: 1, notPrimary: 10_107, duplicateKey: 11_000, deadlock: 16_908_292 } as const;
+const codes = { internal: 1, notPrimary: 10_107, deadlock: 16_908_292, tooLarge: 285_999_133 } as const;
 
-/** PostgreSQL's messages, without a code, while its process ends or starts. */
-const restarting =
-  /terminating connection due to administrator command|the database system is (in recovery mode|starting up|shutting down)/;
+/** Messages without a code while PostgreSQL ends or starts: its own, and those of FerretDB's sessions. */
+const restarting = [
+  /terminating connection due to (administrator command|crash of another server process)/,
+  /the database system is (in recovery mode|starting up|shutting down|not yet accepting connections)/,
+  /unexpected EOF$|broken pipe$|connection reset by peer$|conn closed$/,
+  /failed to connect to .*: (connection refused|no such file or directory)/s,
+];
 
 /**
  * The body of a response (OP_MSG) with those of its errors corrected whose codes would mislead drivers or users. It is
  * the same buffer if there are none.
  */
-export async function withCorrectedErrors(body: Buffer, engine: EngineState): Promise<Buffer> {
+export async function withCorrectedErrors(request: Request, body: Buffer, engine: EngineState): Promise<Buffer> {
   if (!body.includes("errmsg\0") || body[4] !== 0) return body;
   const fields = fieldsOf(body.subarray(prefixBytes));
   const [ok] = fieldsNamed(fields, "ok");
@@ -33,12 +40,19 @@ export async function withCorrectedErrors(body: Buffer, engine: EngineState): Pr
     validation: { utf8: false },
   });
   const errors = [...(failed ? [response] : []), ...arrayOf(response["writeErrors"])];
+  const indexes = new Map<string, Promise<UniqueIndex | undefined>>();
+  const index = (reference: IndexReference) => {
+    const key = JSON.stringify(reference);
+    const found = indexes.get(key) ?? engine.index(reference);
+    indexes.set(key, found);
+    return found;
+  };
   let isChanged = false;
   for (const error of errors) {
-    const corrected = await correctionOf(Number(error["code"]), String(error["errmsg"]), engine);
+    const corrected = await correctionOf(request, error, { ...engine, index });
     if (corrected === undefined) continue;
-    const { code, codeName, message } = corrected;
-    Object.assign(error, { code, errmsg: message, ...(error === response && { codeName }) });
+    const { codeName, message, ...others } = corrected;
+    Object.assign(error, { ...others, errmsg: message, ...(error === response && { codeName }) });
     isChanged = true;
   }
   return isChanged ? Buffer.concat([body.subarray(0, prefixBytes), serialize(response)]) : body;
@@ -48,19 +62,31 @@ function arrayOf(value: unknown): Document[] {
   return Array.isArray(value) ? (value as Document[]) : [];
 }
 
-async function correctionOf(code: number, message: string, engine: EngineState): Promise<CommandError | undefined> {
+interface Correction {
+  readonly code: number;
+  readonly codeName: string;
+  readonly message: string;
+  readonly keyPattern?: Document;
+  readonly keyValue?: Document;
+}
+
+async function correctionOf(request: Request, error: Document, engine: EngineState): Promise<Correction | undefined> {
+  const [code, message] = [Number(error["code"]), String(error["errmsg"])];
   if (code === codes.deadlock)
     return { code: 112, codeName: "WriteConflict", message: `WriteConflict: ${message}: repeat the operation` };
-  if (code === codes.duplicateKey && !message.startsWith("E11000"))
-    return { code, codeName: "DuplicateKey", message: `E11000 duplicate key error: ${message}` };
-  if (code === codes.internal && restarting.test(message))
+  if (isDuplicateKey(code, message)) {
+    const described = await describeDuplicate(request, message, Number(error["index"] ?? 0), engine.index);
+    return { code: 11_000, codeName: "DuplicateKey", ...described };
+  }
+  if (code === codes.tooLarge) return { code: 10_334, codeName: "BSONObjectTooLarge", message };
+  if (code === codes.internal && restarting.some((pattern) => pattern.test(message)))
     return { code: 91, codeName: "ShutdownInProgress", message: `The engine restarts or ends sessions: ${message}` };
   // The agent makes a primary read-only while its disk is full.
   if (code === codes.notPrimary && !(await engine.isReplica())) return outOfDiskSpace;
   return undefined;
 }
 
-const outOfDiskSpace: CommandError = {
+const outOfDiskSpace: Correction = {
   code: 14_031,
   codeName: "OutOfDiskSpace",
   message:

@@ -23,7 +23,7 @@ test("any command is read from the message that has it", () => {
       // Integer-like names come first in an object of JavaScript.
       expect(request.fields.map((field) => field.name)).toContain(name);
       expect(request.command).toBe(request.fields[0]?.name);
-      expect(request.sequences).toEqual(others.map(({ identifier }) => identifier));
+      expect(request.sequences.map(({ identifier }) => identifier)).toEqual(others.map(({ identifier }) => identifier));
       expect(request.isUnacknowledged).toBe(quiet);
       expect(request.header).toMatchObject({ length: message.length, requestId: 7, opCode: opCodes.msg });
       expect(fieldsNamed(request.fields, "$db").map(textOf)).toEqual(["defaultdb"]);

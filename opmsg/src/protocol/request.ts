@@ -10,10 +10,16 @@ export interface Request {
   readonly command: string;
   /** Fields of the command's document. */
   readonly fields: readonly Field[];
-  /** Identifiers of the document sequences beside it. */
-  readonly sequences: readonly string[];
+  /** Document sequences beside it. */
+  readonly sequences: readonly DocumentSequence[];
   /** True if the client expects no response. */
   readonly isUnacknowledged: boolean;
+}
+
+/** Documents of a command that are one after the other beside its own document. */
+export interface DocumentSequence {
+  readonly identifier: string;
+  readonly documents: Buffer;
 }
 
 const flags = { checksumPresent: 1 << 0, moreToCome: 1 << 1, exhaustAllowed: 1 << 16 } as const;
@@ -36,7 +42,7 @@ function readMsg(header: Header, body: Buffer): Request {
   const bits = body.readUInt32LE(0);
   if ((bits & ~knownFlags) !== 0) throw new ProtocolError("a flag that is not supported");
   let command: Buffer | undefined;
-  const sequences: string[] = [];
+  const sequences: DocumentSequence[] = [];
   for (let offset = 4; offset < body.length; ) {
     const kind = body[offset];
     const size = sizeAt(body, offset + 1);
@@ -44,7 +50,7 @@ function readMsg(header: Header, body: Buffer): Request {
     if (kind === 0) {
       if (command !== undefined) throw new ProtocolError("a message with two commands");
       command = section;
-    } else if (kind === 1) sequences.push(identifierOf(section));
+    } else if (kind === 1) sequences.push(sequenceIn(section));
     else throw new ProtocolError(`a section of the kind ${kind}`);
     offset += 1 + size;
   }
@@ -78,8 +84,8 @@ function sizeAt(body: Buffer, offset: number): number {
   return size;
 }
 
-function identifierOf(section: Buffer): string {
+function sequenceIn(section: Buffer): DocumentSequence {
   const end = section.indexOf(0, 4);
   if (end < 0) throw new ProtocolError("a sequence without an identifier");
-  return section.toString("utf8", 4, end);
+  return { identifier: section.toString("utf8", 4, end), documents: section.subarray(end + 1) };
 }

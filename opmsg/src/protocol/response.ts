@@ -1,4 +1,4 @@
-import { serialize } from "bson";
+import { deserialize, serialize } from "bson";
 import { opCodes, writeMessage } from "./message.ts";
 import type { Request } from "./request.ts";
 
@@ -10,9 +10,13 @@ export interface CommandError {
 }
 
 /** The response that refuses a request, in the format of the request's opcode. */
-export function writeRefusal({ header }: Pick<Request, "header">, { code, codeName, message }: CommandError): Buffer {
-  const document = serialize({ ok: 0, errmsg: message, code, codeName });
-  const prefix = header.opCode === opCodes.query ? replyPrefix() : Buffer.alloc(5);
+export function writeRefusal(request: Pick<Request, "header">, { code, codeName, message }: CommandError): Buffer {
+  return writeReply(request, serialize({ ok: 0, errmsg: message, code, codeName }));
+}
+
+/** A response with this document, in the format of the request's opcode. */
+export function writeReply({ header }: Pick<Request, "header">, document: Uint8Array): Buffer {
+  const prefix = header.opCode === opCodes.query ? replyPrefix() : Buffer.alloc(prefixBytes.msg);
   const opCode = header.opCode === opCodes.query ? opCodes.reply : opCodes.msg;
   return writeMessage({ requestId: 0, responseTo: header.requestId, opCode }, Buffer.concat([prefix, document]));
 }
@@ -34,9 +38,22 @@ export function limitWrites(body: Buffer): void {
   if (at >= 0 && value + 4 <= body.length) body.writeInt32LE(Math.min(body.readInt32LE(value), writesMax), value);
 }
 
+/** Bytes before the document of a response: of OP_REPLY, and of OP_MSG, the flags and the kind of its section. */
+const prefixBytes = { reply: 20, msg: 5 } as const;
+
+/** The greeting of a replica, in place of that of a primary. Drivers read from it, since it names no set. */
+export function asReplica(body: Buffer, opCode: number): Buffer {
+  const size = opCode === opCodes.reply ? prefixBytes.reply : prefixBytes.msg;
+  const greeting = deserialize(body.subarray(size), { promoteValues: false });
+  if (greeting["ok"] === undefined) return body;
+  for (const name of ["ismaster", "isWritablePrimary"]) if (greeting[name] !== undefined) greeting[name] = false;
+  Object.assign(greeting, { secondary: true, readOnly: true });
+  return Buffer.concat([body.subarray(0, size), serialize(greeting)]);
+}
+
 /** OP_REPLY: flags, cursor id, position of the first document, number of documents. */
 function replyPrefix(): Buffer {
-  const prefix = Buffer.alloc(20);
+  const prefix = Buffer.alloc(prefixBytes.reply);
   prefix.writeInt32LE(1, 16);
   return prefix;
 }

@@ -1,10 +1,14 @@
 import pg from "pg";
 import type { Access } from "../commands.ts";
+import type { IndexReference, UniqueIndex } from "../protocol/duplicate-keys.ts";
+import { findIndex } from "./indexes.ts";
 
-/** Access of the engine's users, by the roles that they are members of. */
+/** Access of the engine's users, by the roles that they are members of, and its indexes. */
 export interface Accesses {
   /** Undefined while the engine accepts no sessions. Rejects if it does not respond in time. */
   of(users: readonly string[]): Promise<EngineAccesses | undefined>;
+  /** Undefined for an index that does not exist. Rejects if the engine does not respond in time. */
+  index(reference: IndexReference): Promise<UniqueIndex | undefined>;
   close(): Promise<void>;
 }
 
@@ -82,6 +86,7 @@ export function createAccesses(options: AccessesOptions): Accesses {
         throw error;
       }
     },
+    index: (reference) => findIndex(pool, reference),
     close: () => pool.end(),
   };
 }

@@ -3,19 +3,19 @@ import { connect, type Socket } from "node:net";
 import { headerBytes, readHeader, writeMessage } from "../protocol/message.ts";
 import { type ByteSource, createByteSource } from "./byte-source.ts";
 
-/** Replies up to this size are read completely, and may be edited. */
-const smallReplyBytes = 64 << 10;
-
-/** Returns the body to pass on. */
-type ResponseEdit = (body: Buffer, opCode: number) => Promise<Buffer>;
+interface ResponseEdit {
+  /** Responses up to this size are read completely. */
+  readonly bytesMax: number;
+  /** The body to pass on. */
+  edited(body: Buffer, opCode: number): Promise<Buffer>;
+}
 
 /** A connection to a process of the engine. */
 export interface Backend {
   /** Sends a message. Resolves with the size of its response once that begins; undefined if the connection ended. */
   send(message: Buffer): Promise<number | undefined>;
   /**
-   * Passes the response on, or drops it without `to`. `edit` returns the body of a small response to pass on. False if
-   * the connection ended before.
+   * Passes the response on, or drops it without `to`. False if the connection ended before.
    */
   receive(to: Socket | undefined, signal: AbortSignal, edit: ResponseEdit): Promise<boolean>;
   end(): void;
@@ -42,10 +42,11 @@ export async function openBackend(path: string): Promise<Backend | undefined> {
       if (header === undefined) return false;
       const { length, ...others } = readHeader(header);
       const rest = length - headerBytes;
-      if (to !== undefined && rest <= smallReplyBytes) {
+      if (to !== undefined && rest <= edit.bytesMax) {
         const body = await source.take(rest);
         if (body === undefined) return false;
-        if (!to.write(writeMessage(others, await edit(body, others.opCode)))) await once(to, "drain", { signal });
+        if (!to.write(writeMessage(others, await edit.edited(body, others.opCode))))
+          await once(to, "drain", { signal });
         return true;
       }
       to?.write(header);

@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import type { Access } from "../commands.ts";
+import { type Access, isWriting } from "../commands.ts";
 import { headerBytes, messageBytesMax, opCodes, ProtocolError, readHeader } from "../protocol/message.ts";
+import type { IndexReference } from "../protocol/duplicate-keys.ts";
 import { withCorrectedErrors } from "../protocol/corrected-errors.ts";
 import { readRequest, type Request } from "../protocol/request.ts";
-import { type CommandError, isGreeting, limitWrites, writeRefusal } from "../protocol/response.ts";
+import { type CommandError, asReplica, isGreeting, limitWrites, writeRefusal } from "../protocol/response.ts";
 import { refusalOf } from "../refusal.ts";
 import type { Accesses } from "./accesses.ts";
 import { type Backend, openBackend } from "./backend.ts";
@@ -21,7 +22,7 @@ const stallMs = 60_000;
 export interface ConnectionDeps {
   /** Paths of the Unix sockets of the two processes of the engine. */
   readonly sockets: Readonly<Record<Access, string>>;
-  readonly accesses: Pick<Accesses, "of">;
+  readonly accesses: Pick<Accesses, "of" | "index">;
   readonly memory: Memory;
   readonly replySizes: ReplySizes;
   /** Time that a command waits for the memory of its reply. */
@@ -140,7 +141,10 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
     memory.sending(size);
     const { receive } = backend;
     return inMessage(() =>
-      receive(request.isUnacknowledged ? undefined : client, closed.signal, (...all) => edited(request, ...all)),
+      receive(request.isUnacknowledged ? undefined : client, closed.signal, {
+        bytesMax: isWriting(request.command) ? messageBytesMax : smallBytes,
+        edited: (...all) => edited(request, ...all),
+      }),
     );
   }
 
@@ -160,15 +164,20 @@ export function serveConnection(client: Socket, deps: ConnectionDeps): Connectio
 
   /** The body of a response to a client, changed where the engine's would mislead drivers. */
   async function edited(request: Request, body: Buffer, opCode: number): Promise<Buffer> {
-    if (isGreeting(request)) limitWrites(body);
-    else if (opCode === opCodes.msg) return withCorrectedErrors(body, { isReplica });
-    return body;
+    if (isGreeting(request)) {
+      limitWrites(body);
+      const found = await state();
+      return found?.isReplica === true ? asReplica(body, opCode) : body;
+    }
+    return opCode === opCodes.msg ? withCorrectedErrors(request, body, { isReplica, index }) : body;
   }
+
+  const state = () => deps.accesses.of([]).catch(() => undefined);
+  const index = (reference: IndexReference) => deps.accesses.index(reference).catch(() => undefined);
 
   /** Also true if that is unknown. */
   async function isReplica(): Promise<boolean> {
-    const found = await deps.accesses.of([]).catch(() => undefined);
-    return found?.isReplica ?? true;
+    return (await state())?.isReplica ?? true;
   }
 
   /**

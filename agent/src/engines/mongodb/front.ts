@@ -9,6 +9,9 @@ import { commandSocket, frontEndSocket, frontProgram } from "./layout.ts";
 
 const listenerName = engineOf("mongodb")?.frontEnd?.listener;
 
+/** Connections beyond the maximum that get an error of the front end; others wait. */
+const refusedConnections = 100;
+
 /** Addresses of clients; empty for an instance without clients, such as that of a drill. */
 export function clientListeners({ spec }: Pick<Instance, "spec">): Listener[] {
   const port = spec.listeners.find(({ name }) => name === listenerName)?.port;
@@ -26,7 +29,7 @@ export function frontOf(instance: Instance): Front {
     certificateFile: join(paths.tls, "server.crt"),
     keyFile: join(paths.tls, "server.key"),
     vcpu: spec.vcpu,
-    connectionLimit: mongodbClients(planOf(spec)),
+    connectionLimit: mongodbClients(planOf(spec)) + refusedConnections,
     idleComment: "Drivers hold idle connections.",
     listeners: [
       {

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect as connectTls } from "node:tls";
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { scramVerifier } from "@holdfast/testing/engines/engine-clients.ts";
@@ -92,8 +94,51 @@ describe.skipIf(skip !== undefined)("what MongoDB's API lacks", () => {
     }
     expect(codes.filter((code) => code !== 11_000 && code !== 112)).toEqual([]);
     expect(await items.countDocuments()).toBe(6);
-    await expect(items.insertOne({ k: 0 })).rejects.toThrow(/^E11000 duplicate key error: .*k_1/);
+    await expect(items.insertOne({ k: 0 })).rejects.toMatchObject({
+      message: "E11000 duplicate key error collection: defaultdb.keys index: k_1 dup key: { k: 0 }",
+      keyPattern: { k: 1 },
+      keyValue: { k: 0 },
+    });
+    const changed = items.findOneAndUpdate({ k: 1 }, { $set: { k: 0 } });
+    await expect(changed).rejects.toMatchObject({ code: 11_000, keyPattern: { k: 1 }, keyValue: { k: 0 } });
+    const merged = items.aggregate([{ $project: { _id: "new", k: "$k" } }, { $merge: { into: "keys" } }]).toArray();
+    await expect(merged).rejects.toMatchObject({ code: 11_000, keyPattern: { k: 1 } });
+    await items.updateMany({}, { $set: { same: 1 } });
+    const index = items.createIndex({ same: 1 }, { unique: true });
+    await expect(index).rejects.toMatchObject({ code: 11_000, keyPattern: { same: 1 } });
+    await expect(items.createIndex({ same: 1 })).resolves.toBe("same_1");
     await many.close();
+  });
+
+  it("names the maximum of connections to those beyond it", { timeout: 60_000 }, async () => {
+    const { ca, address, port, serverName } = targetOf(machine);
+    const open = () => connectTls({ ca, host: address, port, servername: serverName });
+    const sockets = Array.from({ length: 500 }, open);
+    try {
+      await Promise.all(sockets.map((socket) => once(socket, "secureConnect")));
+      const refused = async () => {
+        const excess = openMongodb(targetOf(machine), { user: "app_user", password: "a password" });
+        const error: unknown = await excess.connect().then(
+          () => undefined,
+          (reason: unknown) => reason,
+        );
+        await excess.close();
+        return String(error);
+      };
+      // Clients of the test itself, whose connections end, leave some places.
+      sockets.push(...Array.from({ length: 20 }, open));
+      await expect.poll(refused, { timeout: 20_000 }).toContain("maximum of 508 connections");
+    } finally {
+      for (const socket of sockets) socket.on("error", () => undefined).destroy();
+    }
+    await expect.poll(() => database.command({ ping: 1 }).catch(() => undefined)).toMatchObject({ ok: 1 });
+  });
+
+  it("names a document that an update makes too large", async () => {
+    const items = database.collection<{ _id: number; text: string; more?: string }>("large");
+    await items.insertOne({ _id: 1, text: "x".repeat(15_000_000) });
+    const update = items.updateOne({ _id: 1 }, { $set: { more: "x".repeat(3_000_000) } });
+    await expect(update).rejects.toMatchObject({ code: 10_334 });
   });
 
   it("names a full disk, and not another primary, while writes are blocked", async () => {
