@@ -1,8 +1,15 @@
-import { runMongosh, runPythonMongodb } from "@holdfast/testing/engines/mongodb-programs.ts";
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createCommandLine } from "@holdfast/testing/platform/command-line.ts";
+import { pymongo, runMongosh, runPythonMongodb } from "@holdfast/testing/engines/mongodb-programs.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { asRoot } from "@holdfast/testing/platform/platform-software.ts";
 import { createServices, type RunningService } from "@holdfast/testing/platform/services.ts";
+import { pythonEnvironment } from "@holdfast/testing/servers/python-environment.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const skip = await requireRecipes(import.meta.filename, "mongodb");
@@ -36,6 +43,30 @@ describe.skipIf(skip !== undefined || !asRoot)("clients of MongoDB's API", () =>
         watch: 40_573,
         create_user: 13,
       });
+    },
+    withinMs,
+  );
+
+  it(
+    "connect by the programs of the command line before the name resolves",
+    async () => {
+      const directory = mkdtempSync(join(tmpdir(), "holdfast-mongodb-"));
+      const commandLine = createCommandLine({ HOLDFAST_DATA: platform.directory });
+      try {
+        symlinkSync(join(import.meta.dirname, "..", "node_modules"), join(directory, "node_modules"));
+        for (const [language, program, file] of [
+          ["python", join(await pythonEnvironment([pymongo]), "python3"), "connect.py"],
+          ["node", process.execPath, "connect.mjs"],
+        ] as const) {
+          const { stdout: text } = await commandLine.run(["services", "connect", "docs", "--snippet", language]);
+          writeFileSync(join(directory, file), text);
+          const { stdout } = await promisify(execFile)(program, [join(directory, file)]);
+          expect(stdout).toBe("app_user defaultdb\n");
+        }
+      } finally {
+        commandLine.remove();
+        rmSync(directory, { recursive: true });
+      }
     },
     withinMs,
   );

@@ -35,6 +35,6 @@ test("a language without a program for the engine is refused with those that hav
     "orders is mysql: --snippet has programs in node, python, go, java for it",
   );
   expect(() => snippetOf(service("valkey"), "php")).toThrow(
-    "orders is valkey: --snippet has programs for mysql, opensearch, postgresql only",
+    "orders is valkey: --snippet has programs for mongodb, mysql, opensearch, postgresql only",
   );
 });

@@ -1,4 +1,5 @@
 import type { EngineClient } from "./engine-client.ts";
+import { mongodbSnippets } from "./mongodb-snippets.ts";
 
 /** True for an argument of the shell that is a file, or that makes the next one a script. */
 function isScript(argument: string): boolean {
@@ -19,5 +20,6 @@ export const mongodb: EngineClient = {
   },
   /** A session with a script or a file ends after it. */
   arguments: (args) => (args.some(isScript) ? args : ["--shell", ...args]),
+  snippets: mongodbSnippets,
   hasManagedUsersOnly: true,
 };

@@ -9,7 +9,8 @@ import { npmEnvironment } from "../servers/npm-environment.ts";
 import { pythonEnvironment } from "../servers/python-environment.ts";
 import { withClientFiles } from "./client-files.ts";
 
-const pymongo = "pymongo==4.20.1";
+/** Package of the driver in Python. */
+export const pymongo = "pymongo==4.20.1";
 const mongosh = "mongosh@2.12.0";
 const limitMs = 120_000;
 
