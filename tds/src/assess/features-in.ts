@@ -1,19 +1,10 @@
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import type { LayoutMode } from "../bind/databases.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
+import { hasRunningValues } from "../emit/dml.ts";
 import { isBuiltInFunction, sessionFunctions } from "../emit/functions.ts";
 import { builtInRowsets } from "../emit/queries.ts";
-import type {
-  Call,
-  Delete,
-  Execute,
-  Merge,
-  ModuleDefinition,
-  Path,
-  StatementBody,
-  TableSource,
-  Update,
-} from "../parse/ast.ts";
+import type { Call, Delete, Execute, Merge, ModuleDefinition, Path, StatementBody, Update } from "../parse/ast.ts";
 import type { Feature } from "../parse/features.ts";
 import type { assessBatch } from "../parse/batch.ts";
 import { tokenize } from "../parse/lexer.ts";
@@ -191,25 +182,14 @@ function usesOf(part: Part, kind: string, isModule: boolean): Use[] {
 
 /** Changes with a join that the front end refuses. */
 function changeFeatures(change: Update | Delete): Use[] {
-  const { from, target, top, output } = change;
+  const { from, top, output } = change;
   const uses: Use[] = [];
   const hasJoin = from.length > 1 || from[0]?.kind === "join";
   if (top !== undefined && hasJoin) uses.push({ feature: "TOP with a join in a change" });
-  const name = (target.kind === "table" ? (target.path.at(-1) ?? "") : target.name).toLowerCase();
-  if (from.some((source) => isInOuterJoin(source, name))) uses.push({ feature: "outer join with the target" });
+  if (change.kind === "update" && hasRunningValues(change)) uses.push({ feature: "running values in UPDATE" });
   const usesDeleted = output !== undefined && JSON.stringify(output.items).toLowerCase().includes('"path":["deleted"');
   if (change.kind === "update" && hasJoin && usesDeleted) uses.push({ feature: "OUTPUT deleted without a key" });
   return uses;
-}
-
-function isInOuterJoin(source: TableSource, name: string, isOuter = false): boolean {
-  if (source.kind !== "join") {
-    const alias = "alias" in source ? source.alias : undefined;
-    const written = alias ?? (source.kind === "table" ? (source.path.at(-1) ?? "") : "");
-    return isOuter && written.toLowerCase() === name;
-  }
-  const isHere = isOuter || (source.type !== "INNER" && source.type !== "CROSS");
-  return isInOuterJoin(source.left, name, isHere) || isInOuterJoin(source.right, name, isHere);
 }
 
 /** True for a value of the session other than those that functions and triggers have. */

@@ -19,6 +19,8 @@ export interface Source {
   readonly object: string | undefined;
   /** Columns of the source; undefined if they are unknown, so that any column name resolves to it. */
   readonly columns: readonly ColumnSource[] | undefined;
+  /** Name in the text for PostgreSQL, if it is not the alias. */
+  readonly text?: string;
 }
 
 export interface BoundColumn {

@@ -15,6 +15,12 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN btrim(value) COLLATE "C" = '' THEN 0 ELSE value::int8 END
 $$;
 
+-- An empty text is 1900-01-01 00:00:00.
+CREATE OR REPLACE FUNCTION holdfast_tsql.moment_text(value text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN btrim(value) COLLATE "C" = '' THEN '1900-01-01 00:00:00' ELSE value END
+$$;
+
 CREATE OR REPLACE FUNCTION holdfast_tsql.binary_to_integer(value bytea) RETURNS int8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT ('x' || lpad(encode(substring(value FROM greatest(1, octet_length(value) - 7)), 'hex'), 16, '0'))::bit(64)::int8

@@ -1,5 +1,6 @@
 import { databases, type InstallationOptions } from "./install-databases.ts";
 import { functions } from "./install-functions.ts";
+import { textFunctions } from "./install-text-functions.ts";
 import { types } from "./install-types.ts";
 import { views } from "./install-views.ts";
 
@@ -9,5 +10,5 @@ import { views } from "./install-views.ts";
  * the layout of a service never changes.
  */
 export function installation(options: InstallationOptions): string {
-  return [types, databases(options), functions, views].join("\n");
+  return [types, databases(options), functions, textFunctions, views].join("\n");
 }

@@ -2,7 +2,7 @@ import { type Databases, schemaPrefix } from "../bind/databases.ts";
 import { type ObjectName, objectName, qualified, quoteName } from "../bind/object-name.ts";
 import type { Scope } from "../bind/scope.ts";
 import type { TableCatalog, TableDefinition, UserFunction } from "../catalog/table-catalog.ts";
-import type { Call, Path, Query } from "../parse/ast.ts";
+import type { Call, Path, Query, TableSource } from "../parse/ast.ts";
 import { refuse } from "../parse/features.ts";
 import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
@@ -55,6 +55,8 @@ export interface OutputColumn {
   readonly isIdentity: boolean;
   /** True for the text of FOR JSON, which is part of the JSON around it. */
   readonly isJson?: boolean;
+  /** True for the literal NULL, which has any type. */
+  readonly isNull?: boolean;
   /** Name in FROM of the table whose column it is, in lower case; undefined for other expressions. */
   readonly source?: string;
 }
@@ -102,6 +104,8 @@ export class EmitContext {
   /** Common table expressions by their name in lower case. */
   readonly common = new Map<string, TableDefinition>();
   readonly emitters: Emitters;
+  /** The target of an UPDATE or DELETE, while an outer join with it is emitted under another name. */
+  joinedTarget: { readonly source: TableSource; readonly alias: string } | undefined;
   readonly #module: ModuleNames | undefined;
   /** True for the text of a view, function or trigger: it describes its own database wherever it runs. */
   readonly #isStored: boolean;
@@ -220,5 +224,13 @@ export class EmitContext {
 export interface FunctionEmission {
   readonly minimum: number;
   readonly maximum: number;
-  emit(list: readonly Typed[], context: EmitContext): { readonly sql: string; readonly type: TsqlType };
+  emit(
+    list: readonly Typed[],
+    context: EmitContext,
+  ): {
+    readonly sql: string;
+    readonly type: TsqlType;
+    /** True for a text of JSON, which is part of the JSON around it. */
+    readonly isJson?: boolean;
+  };
 }

@@ -78,21 +78,26 @@ function castText(operand: Typed, type: TsqlType, target: string, style: string 
   if (operand.isNull === true) return `NULL::${target}`;
   if (type.name === "sql_variant") return variantOf(operand);
   if (from.name === "sql_variant") return fromVariant(sql, type, target, style);
+  if (isNumeric(type) && (from.name === "datetime" || from.name === "smalldatetime"))
+    return castText({ ...operand, sql: daysOf(sql, isInteger(type)), type: { name: "decimal" } }, type, target, style);
   if (type.name === "bit") {
     if (isNumeric(from)) return `(${sql} <> 0)::int::int2`;
     return `holdfast_tsql.text_to_bit((${sql})::text)`;
   }
   if (isInteger(type)) {
-    if (isInteger(from)) return `(${sql})::${target}`;
-    if (isNumeric(from)) return `trunc(${sql})::${target}`;
-    if (isCharacter(from)) return `holdfast_tsql.text_to_integer((${sql})::text)::${target}`;
+    if (isInteger(from)) return inRange(type, `(${sql})::${target}`);
+    if (isNumeric(from)) return inRange(type, `trunc(${sql})::${target}`);
+    if (isCharacter(from)) return inRange(type, `holdfast_tsql.text_to_integer((${sql})::text)::${target}`);
     if (isBinary(from)) return `holdfast_tsql.binary_to_integer(${sql})::${target}`;
   }
   if (isTemporal(type)) {
+    if (from.name === "time" && type.name !== "time") return `(date '1900-01-01' + ${sql})::${target}`;
     if (type.name === "time" && isTemporal(from)) return `(${sql})::${target}`;
     if (isNumeric(from)) return `(timestamp '1900-01-01' + (${sql}) * interval '1 day')::${target}`;
     if (isCharacter(from) && style !== undefined)
       return `holdfast_tsql.text_to_timestamp((${sql})::text, ${style})::${target}`;
+    if (isCharacter(from) && !/^'[^']*\S[^']*'::text$/.test(sql))
+      return `holdfast_tsql.moment_text((${sql})::text)::${target}`;
     return `(${sql})::${target}`;
   }
   if (isCharacter(type)) {
@@ -106,8 +111,21 @@ function castText(operand: Typed, type: TsqlType, target: string, style: string 
     if (from.name === "money" || from.name === "smallmoney") return `round(${sql}, 2)::${target}`;
     return `(${sql})::${target}`;
   }
+  // Characters after those of an identifier are ignored.
+  if (type.name === "uniqueidentifier" && isCharacter(from)) return `left(btrim((${sql})::text, '{}'), 36)::uuid`;
   if (isBinary(type)) return fitBinary(binaryText(operand, type, style), type);
   return `(${sql})::${target}`;
+}
+
+/** Days since 1900, whole ones for integers, as which 12:00 is rounded up. */
+function daysOf(sql: string, rounds: boolean): string {
+  const days = `(extract(epoch FROM (${sql})::timestamp - timestamp '1900-01-01') / 86400)`;
+  return rounds ? `round(${days})` : days;
+}
+
+/** PostgreSQL has no type of one byte: the domain of columns checks the range. */
+function inRange({ name }: TsqlType, sql: string): string {
+  return name === "tinyint" ? `(${sql})::holdfast_tsql."tinyint"::int2` : sql;
 }
 
 /** The text of a variant: the base type and the value. */

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { SqlError } from "../run/sql-error.ts";
 import type { TsqlType } from "../types/tsql-type.ts";
 import { isCharacter, isNumeric } from "../types/tsql-type.ts";
@@ -43,6 +44,37 @@ function moment(operand: Typed | undefined): Typed {
 
 const argument = (operand: Typed | undefined) => (operand === undefined ? "NULL" : implicitly(operand, int).sql);
 const asTimestamp = (operand: Typed) => `(${operand.sql})::timestamp`;
+
+/** Units of date_trunc; a week begins on Monday there, so it is not among them. */
+const truncations: Readonly<Record<string, string>> = {
+  year: "year",
+  quarter: "quarter",
+  month: "month",
+  dayofyear: "day",
+  day: "day",
+  iso_week: "week",
+  hour: "hour",
+  minute: "minute",
+  second: "second",
+  millisecond: "milliseconds",
+  microsecond: "microseconds",
+};
+
+/** Seconds of the parts: seconds, fraction and number of digits of the fraction. */
+function secondsOf([seconds, fraction, digits]: readonly Typed[]): string {
+  const [integer, part, scale] = [seconds, fraction, digits].map(argument);
+  return `((${integer})::numeric + (${part})::numeric / 10 ^ (${scale}))::float8`;
+}
+
+function scaleOf(digits: Typed | undefined): number {
+  const scale = Number(digits?.sql);
+  if (!Number.isInteger(scale) || scale < 0 || scale > 7)
+    throw new SqlError(
+      10_760,
+      "Scale argument is not valid. Valid expressions for data type are integer constants and integer constant expressions.",
+    );
+  return scale;
+}
 
 function current(sql: string, type: TsqlType): FunctionEmission {
   return { minimum: 0, maximum: 0, emit: () => ({ sql, type }) };
@@ -130,6 +162,43 @@ export const dateFunctions: Readonly<Record<string, FunctionEmission>> = {
     minimum: 3,
     maximum: 3,
     emit: (list) => ({ sql: `make_date(${list.map(argument).join(", ")})`, type: { name: "date" } }),
+  },
+  SMALLDATETIMEFROMPARTS: {
+    minimum: 5,
+    maximum: 5,
+    emit: (list) => ({
+      sql: `make_timestamp(${[...list.map(argument), "0"].join(", ")})`,
+      type: { name: "smalldatetime" },
+    }),
+  },
+  DATETIME2FROMPARTS: {
+    minimum: 8,
+    maximum: 8,
+    emit: (list) => ({
+      sql: `make_timestamp(${list.slice(0, 5).map(argument).join(", ")}, ${secondsOf(list.slice(5))})`,
+      type: { name: "datetime2", scale: scaleOf(list[7]) },
+    }),
+  },
+  TIMEFROMPARTS: {
+    minimum: 5,
+    maximum: 5,
+    emit: (list) => ({
+      sql: `make_time(${list.slice(0, 2).map(argument).join(", ")}, ${secondsOf(list.slice(2))})`,
+      type: { name: "time", scale: scaleOf(list[4]) },
+    }),
+  },
+  DATETRUNC: {
+    minimum: 2,
+    maximum: 2,
+    emit([part, date]) {
+      const base = moment(date);
+      const unit = lookUp(truncations, partOf(part));
+      if (unit === undefined)
+        throw new SqlError(9810, `The datepart ${partOf(part)} is not supported by date function datetrunc.`);
+      const sql = `date_trunc('${unit}', ${timestampOf(base)})`;
+      const isPart = base.type.name === "date" || base.type.name === "time";
+      return { sql: isPart ? `(${sql})::${base.type.name}` : sql, type: base.type };
+    },
   },
   DATETIMEFROMPARTS: {
     minimum: 7,

@@ -10,13 +10,12 @@ import type {
   MergeClause,
   Output,
   Predicate,
-  TableSource,
-  Target,
   Update,
 } from "../parse/ast.ts";
 import { refuse } from "../parse/features.ts";
 import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
+import { type ChangedTarget, emitTarget, targetTable } from "./changed-target.ts";
 import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
 import { assignTo } from "./conversions.ts";
 import { emitExpression, emitPredicate } from "./expressions.ts";
@@ -25,12 +24,10 @@ import { emitCommonTables, emitItem, emitQuery, emitSource, emitTop } from "./qu
 export interface EmittedDml extends EmittedQuery {
   /** True if the last column is the IDENTITY value for SCOPE_IDENTITY(), which is not sent to the client. */
   readonly hasIdentity: boolean;
+  /** Variables of SET @variable: their values are the last columns, which are not sent to the client. */
+  readonly variables?: readonly string[];
   /** Statement that advances the IDENTITY column's sequence past values inserted with IDENTITY_INSERT. */
   readonly reseed?: string;
-}
-
-export function targetTable(target: Target, context: EmitContext): TableDefinition {
-  return target.kind === "table" ? context.table(target.path, target.line) : context.changedVariable(target.name);
 }
 
 function column(table: TableDefinition, name: string) {
@@ -157,7 +154,8 @@ function emitAssignments(
   context: EmitContext,
 ): string {
   return assignments
-    .map(({ column: name, expression }) => {
+    .flatMap(({ column: name, expression }) => {
+      if (name === undefined) return [];
       const target = column(table, name);
       if (target.isIdentity === true) throw new SqlError(8102, `Cannot update identity column '${target.spelling}'.`);
       if (target.isComputed === true)
@@ -167,59 +165,46 @@ function emitAssignments(
     .join(", ");
 }
 
-/** FROM of an UPDATE or DELETE, divided into the target, the other sources, and the conditions that join them. */
-interface SeparatedTarget {
-  readonly table: TableDefinition;
-  readonly alias: string;
-  readonly sources: readonly TableSource[];
-  readonly conditions: readonly Predicate[];
+/** Values for SET @variable: new values of columns, and expressions of columns that the statement does not change. */
+function emitVariables(update: Update, { table, alias, scope }: ChangedTarget, context: EmitContext): string[] {
+  if (hasRunningValues(update)) throw refuse("running values in UPDATE", 0);
+  return update.assignments.flatMap(({ variable, column: name, expression }) => {
+    if (variable === undefined) return [];
+    if (name === undefined) return [emitExpression(expression, scope, context).sql];
+    return [`${quoteName(alias)}.${quoteName(column(table, name).name)}`];
+  });
 }
 
-function separateTarget(target: Target, from: readonly TableSource[], context: EmitContext): SeparatedTarget {
-  const written = target.kind === "table" ? target.path : [target.name];
-  const name = (written.at(-1) ?? "").toLowerCase();
-  const isTarget = (source: TableSource): boolean => {
-    if (source.kind === "tableVariable") return (source.alias ?? source.name).toLowerCase() === name;
-    if (source.kind !== "table") return false;
-    if (written.length === 1 && source.alias !== undefined) return source.alias.toLowerCase() === name;
-    return (source.path.at(-1) ?? "").toLowerCase() === name;
-  };
-  let found: TableSource | undefined;
-  const conditions: Predicate[] = [];
-  const flatten = (source: TableSource): TableSource[] => {
-    if (isTarget(source)) {
-      found = source;
-      return [];
-    }
-    if (source.kind === "join" && (source.type === "INNER" || source.type === "CROSS")) {
-      if (source.on !== undefined) conditions.push(source.on);
-      return [...flatten(source.left), ...flatten(source.right)];
-    }
-    if (source.kind === "join" && containsTarget(source)) throw refuse("outer join with the target", 0);
-    return [source];
-  };
-  const containsTarget = (source: TableSource): boolean =>
-    isTarget(source) || (source.kind === "join" && (containsTarget(source.left) || containsTarget(source.right)));
-  const sources = from.flatMap(flatten);
-  const targetSource: TableSource | undefined = found;
-  if (targetSource?.kind === "table")
-    return {
-      table: context.table(targetSource.path, targetSource.line),
-      alias: (targetSource.alias ?? name).toLowerCase(),
-      sources,
-      conditions,
-    };
-  return { table: targetTable(target, context), alias: name, sources, conditions };
+/** True if a SET @variable depends on the order of the rows, or on values that the statement has replaced. */
+export function hasRunningValues({ assignments }: Update): boolean {
+  const columns = new Set(assignments.map(({ column: name = "" }) => name.toLowerCase()));
+  const variables = new Set(assignments.map(({ variable = "" }) => variable.toLowerCase()));
+  return assignments.some(({ variable, column: name, expression }) =>
+    containsExpression(expression, (node) => {
+      if (node.kind === "variable") return variables.has(node.name.toLowerCase());
+      if (variable === undefined || name !== undefined) return false;
+      return (
+        node.kind === "subquery" || (node.kind === "column" && columns.has((node.path.at(-1) ?? "").toLowerCase()))
+      );
+    }),
+  );
+}
+
+function containsExpression(node: unknown, isFound: (node: Expression) => boolean): boolean {
+  if (Array.isArray(node)) return node.some((each) => containsExpression(each, isFound));
+  if (typeof node !== "object" || node === null) return false;
+  if ("kind" in node && isFound(node as Expression)) return true;
+  return Object.values(node).some((each) => containsExpression(each, isFound));
 }
 
 /** Condition for TOP (n): n of the rows that satisfy WHERE, in no defined order, locked and selected by `ctid`. */
 function topCondition(
   statement: Update | Delete,
-  { table, alias, sources }: SeparatedTarget,
+  { table, alias, from }: ChangedTarget,
   context: EmitContext,
 ): string | undefined {
   if (statement.top === undefined) return undefined;
-  if (sources.length > 0) throw refuse("TOP with a join in a change", 0);
+  if (from.length > 0) throw refuse("TOP with a join in a change", 0);
   const scope = new Scope();
   scope.add({ alias, object: alias, columns: table.columns });
   const where = statement.where === undefined ? "" : ` WHERE ${emitPredicate(statement.where, scope, context)}`;
@@ -229,15 +214,14 @@ function topCondition(
 
 function whereText(
   statement: Update | Delete,
-  target: SeparatedTarget,
-  scope: Scope,
+  target: ChangedTarget,
   context: EmitContext,
   more: readonly string[] = [],
 ): string {
   const conditions = [
     ...more,
-    ...target.conditions.map((condition) => emitPredicate(condition, scope, context)),
-    ...(statement.where === undefined ? [] : [emitPredicate(statement.where, scope, context)]),
+    ...target.conditions,
+    ...(statement.where === undefined ? [] : [emitPredicate(statement.where, target.scope, context)]),
   ];
   const top = topCondition(statement, target, context);
   if (top !== undefined) conditions.push(top);
@@ -246,11 +230,9 @@ function whereText(
 
 export function emitUpdate(update: Update, context: EmitContext): EmittedDml {
   const common = emitCommonTables(update.with, context);
-  const target = separateTarget(update.target, update.from, context);
-  const { table, alias, sources } = target;
-  const scope = new Scope();
-  scope.add({ alias, object: alias, columns: table.columns });
-  const from = sources.map((source) => emitSource(source, scope, context));
+  const target = emitTarget(update.target, update.from, context);
+  const { table, alias, scope } = target;
+  const from = [...target.from];
   const assignments = emitAssignments(update.assignments, table, scope, context);
   const more: string[] = [];
   const previous = previousValues(update.output, target, update.where, context);
@@ -258,17 +240,20 @@ export function emitUpdate(update: Update, context: EmitContext): EmittedDml {
     from.push(previous.source);
     more.push(previous.condition);
   }
-  const where = whereText(update, target, scope, context, more);
+  const where = whereText(update, target, context, more);
   const output = outputScope(scope, table, alias, previous !== undefined);
   const { sql, columns } = emitOutput(update.output, output, context, undefined);
+  const values = emitVariables(update, target, context).join(", ");
+  const returning = values === "" ? sql : `${sql === "" ? "RETURNING" : `${sql},`} ${values}`;
   const text = [
     common,
     `UPDATE ${qualified(table)} AS ${quoteName(alias)} SET ${assignments}`,
     from.length === 0 ? "" : `FROM ${from.join(", ")}`,
     where,
-    replaceInserted(sql, alias),
+    replaceInserted(returning, alias),
   ];
-  return { sql: text.filter((part) => part !== "").join(" "), columns, hasIdentity: false };
+  const variables = update.assignments.flatMap(({ variable }) => (variable === undefined ? [] : [variable]));
+  return { sql: text.filter((part) => part !== "").join(" "), columns, hasIdentity: false, variables };
 }
 
 const insertedName = "inserted";
@@ -293,14 +278,14 @@ function replaceInserted(returning: string, alias: string): string {
 /** Subquery with the rows before an UPDATE, for OUTPUT deleted: locked, and joined to the target by the primary key. */
 function previousValues(
   output: Output | undefined,
-  { table, alias, sources }: SeparatedTarget,
+  { table, alias, from }: ChangedTarget,
   where: Predicate | undefined,
   context: EmitContext,
 ) {
   const usesDeleted =
     output?.items.some(({ expression }) => expression.kind !== "literal" && refersTo(expression, deletedName)) === true;
   if (!usesDeleted) return undefined;
-  if (table.primaryKey.length === 0 || sources.length > 0) throw refuse("OUTPUT deleted without a key", 0);
+  if (table.primaryKey.length === 0 || from.length > 0) throw refuse("OUTPUT deleted without a key", 0);
   const scope = new Scope();
   scope.add({ alias, object: alias, columns: table.columns });
   const condition = where === undefined ? "" : ` WHERE ${emitPredicate(where, scope, context)}`;
@@ -324,19 +309,16 @@ function refersTo(node: unknown, qualifier: string): boolean {
 
 export function emitDelete(statement: Delete, context: EmitContext): EmittedDml {
   const common = emitCommonTables(statement.with, context);
-  const target = separateTarget(statement.target, statement.from, context);
-  const { table, alias, sources } = target;
-  const scope = new Scope();
-  scope.add({ alias, object: alias, columns: table.columns });
-  const using = sources.map((source) => emitSource(source, scope, context));
-  const where = whereText(statement, target, scope, context);
+  const target = emitTarget(statement.target, statement.from, context);
+  const { table, alias, from } = target;
+  const where = whereText(statement, target, context);
   const output = new Scope();
   output.sources.push({ alias: deletedName, object: undefined, columns: table.columns });
   const { sql, columns } = emitOutput(statement.output, output, context, undefined);
   const text = [
     common,
     `DELETE FROM ${qualified(table)} AS ${quoteName(alias)}`,
-    using.length === 0 ? "" : `USING ${using.join(", ")}`,
+    from.length === 0 ? "" : `USING ${from.join(", ")}`,
     where,
     sql.replaceAll(`${quoteName(deletedName)}.`, `${quoteName(alias)}.`),
   ];
@@ -415,6 +397,7 @@ export function emitOutputInto(
     const message = "Column name or number of supplied values does not match table definition.";
     throw new SqlError(213, message);
   }
+  if (emitted.variables !== undefined && emitted.variables.length > 0) throw refuse("running values in UPDATE", 0);
   const changed = quoteName(":changed");
   const list = emitted.columns.map(({ type }, index) => {
     const value: Typed = { sql: `c${index}`, type, isCollated: true };

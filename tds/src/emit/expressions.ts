@@ -61,7 +61,7 @@ function emitLiteral(type: TsqlType, value: string | null): Typed {
 
 function emitColumn(path: readonly string[], line: number, scope: Scope): Typed {
   const { source, column, name } = scope.resolve(path, line);
-  const sql = source.alias === "" ? quoteName(name) : `${quoteName(source.alias)}.${quoteName(name)}`;
+  const sql = source.alias === "" ? quoteName(name) : `${quoteName(source.text ?? source.alias)}.${quoteName(name)}`;
   if (column === undefined) return { sql, type: { name: "nvarchar", length: "max" }, isCollated: true };
   const { spelling, isNullable, isIdentity = false } = column;
   return {

@@ -67,8 +67,9 @@ export function emitCall(call: Call, scope: Scope, context: EmitContext): Typed 
     const message = `The function ${name.toLowerCase()} takes ${known.minimum} to ${known.maximum} arguments.`;
     throw new SqlError(174, message, { severity: 15, line: call.line });
   }
-  const { sql, type } = known.emit(list, context);
-  return { sql, type, isCollated: isCharacter(type) && list.some(({ isCollated }) => isCollated) };
+  const { sql, type, isJson } = known.emit(list, context);
+  const isCollated = isCharacter(type) && list.some((value) => value.isCollated);
+  return { sql, type, isCollated, ...(isJson === true && { isJson }) };
 }
 
 /** Functions whose result has the type of their arguments. */

@@ -180,6 +180,8 @@ export class ModuleBody {
             throw refuse("statements in functions and triggers", line, "INSERT ... EXEC in a function or trigger");
           return emitInsert(body, context, false);
         case "update":
+          if (body.assignments.some(({ variable }) => variable !== undefined))
+            throw refuse("statements in functions and triggers", line, "SET @variable in UPDATE");
           return emitUpdate(body, context);
         case "delete":
           return emitDelete(body, context);

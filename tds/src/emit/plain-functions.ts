@@ -1,12 +1,13 @@
 import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
-import { isCharacter, isInteger, isNumeric, type TsqlType } from "../types/tsql-type.ts";
+import { isBinary, isCharacter, isInteger, isNumeric, isTemporal, type TsqlType } from "../types/tsql-type.ts";
 import type { FunctionEmission, Typed } from "./context.ts";
 import { castTo, implicitly } from "./conversions.ts";
 
 const int: TsqlType = { name: "int" };
 const float: TsqlType = { name: "float" };
 const variant: TsqlType = { name: "sql_variant" };
+const decimal38: TsqlType = { name: "decimal", precision: 38, scale: 0 };
 const nvarchar = (length: number | "max" = 4_000): TsqlType => ({ name: "nvarchar", length });
 
 const text = (operand: Typed | undefined): string => {
@@ -42,7 +43,9 @@ const doubled = (name: string): FunctionEmission =>
 const numeric = (name: string): FunctionEmission =>
   fixed(1, ([value]) => {
     const number = numberOf(value);
-    return { sql: `${name}(${number.sql})`, type: number.type };
+    const type = widened(number.type);
+    const operand = type === number.type ? number : castTo(number, type);
+    return { sql: `${name}(${operand.sql})`, type };
   });
 
 function numberOf(operand: Typed | undefined): Typed {
@@ -50,18 +53,82 @@ function numberOf(operand: Typed | undefined): Typed {
   return isNumeric(operand.type) ? operand : implicitly(operand, float);
 }
 
+/** Bytes that a value has in SQL Server. */
+function dataLength(operand: Typed | undefined): string {
+  if (operand === undefined) return "NULL";
+  const { sql, type } = operand;
+  if (isBinary(type)) return `octet_length(${sql})`;
+  if (isCharacter(type)) return `(char_length((${sql})::text)${type.name.startsWith("n") ? " * 2" : ""})`;
+  if (type.name === "sql_variant") return `octet_length(${sql})`;
+  return `(CASE WHEN ${sql} IS NOT NULL THEN ${fixedBytes(type)} END)`;
+}
+
+const fixedSizes: Partial<Record<TsqlType["name"], number>> = {
+  bit: 1,
+  tinyint: 1,
+  smallint: 2,
+  int: 4,
+  bigint: 8,
+  smallmoney: 4,
+  money: 8,
+  real: 4,
+  float: 8,
+  date: 3,
+  datetime: 8,
+  smalldatetime: 4,
+  uniqueidentifier: 16,
+};
+
+function fixedBytes({ name, precision = 18, scale = 7 }: TsqlType): number {
+  const time = scale <= 2 ? 3 : scale <= 4 ? 4 : 5;
+  switch (name) {
+    case "decimal":
+      return precision <= 9 ? 5 : precision <= 19 ? 9 : precision <= 28 ? 13 : 17;
+    case "time":
+      return time;
+    case "datetime2":
+      return time + 3;
+    case "datetimeoffset":
+      return time + 5;
+    default:
+      return fixedSizes[name] ?? 0;
+  }
+}
+
+/** Type of the result of a number function: small integers become int, smallmoney money, and real float. */
+function widened(type: TsqlType): TsqlType {
+  switch (type.name) {
+    case "bit":
+    case "tinyint":
+    case "smallint":
+      return int;
+    case "smallmoney":
+      return { name: "money" };
+    case "real":
+      return float;
+    default:
+      return type;
+  }
+}
+
+/** A value as JSON: the text of JSON_QUERY is JSON, other texts are strings. */
+function jsonOf(operand: Typed | undefined): string {
+  if (operand === undefined || operand.isNull === true) return "NULL::jsonb";
+  if (operand.isJson === true) return `(${operand.sql})::jsonb`;
+  if (operand.type.name === "bit") return `to_jsonb(${operand.sql} <> 0)`;
+  return isNumeric(operand.type) ? `to_jsonb(${operand.sql})` : `to_jsonb(${text(operand)})`;
+}
+
 const max8000 = { national: 4_000, other: 8_000 };
 const longest = (value: Typed | undefined) =>
   value?.type.name.startsWith("n") === true ? max8000.national : max8000.other;
 
 export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
-  LEN: fixed(1, ([value]) => ({ sql: `char_length(rtrim(${text(value)}))`, type: int })),
-  DATALENGTH: fixed(1, ([value]) => {
-    if (value === undefined || !isCharacter(value.type))
-      return { sql: `pg_column_size(${value?.sql ?? "NULL"})`, type: int };
-    const bytes = value.type.name.startsWith("n") ? " * 2" : "";
-    return { sql: `(char_length((${value.sql})::text)${bytes})`, type: int };
+  LEN: fixed(1, ([value]) => {
+    if (value !== undefined && isBinary(value.type)) return { sql: `octet_length(${value.sql})`, type: int };
+    return { sql: `char_length(rtrim(${text(value)}))`, type: int };
   }),
+  DATALENGTH: fixed(1, ([value]) => ({ sql: dataLength(value), type: int })),
   UPPER: textual("upper"),
   LOWER: textual("lower"),
   LTRIM: textual("ltrim"),
@@ -135,7 +202,8 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
   PI: fixed(0, () => ({ sql: "pi()", type: float })),
   RAND: ranged(0, 1, () => ({ sql: "random()", type: float })),
   POWER: fixed(2, ([value, exponent]) => {
-    const number = numberOf(value);
+    const own = numberOf(value);
+    const number = { ...own, type: widened(own.type) };
     if (number.type.name === "float" || number.type.name === "real")
       return { sql: `power(${number.sql}, ${double(exponent)})`, type: float };
     const result = castTo(
@@ -166,9 +234,71 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
   ISDATE: fixed(1, ([value]) => ({ sql: `pg_input_is_valid(${text(value)}, 'timestamp')::int4`, type: int })),
   ISJSON: fixed(1, ([value]) => ({ sql: `pg_input_is_valid(${text(value)}, 'json')::int4`, type: int })),
   JSON_VALUE: fixed(2, ([value, path]) => ({
-    sql: `(jsonb_path_query_first((${text(value)})::jsonb, (${text(path)})::jsonpath) #>> '{}')`,
+    sql: `holdfast_tsql.json_value(${text(value)}, ${text(path)})`,
     type: nvarchar(),
   })),
+  JSON_QUERY: ranged(1, 2, ([value, path]) => ({
+    sql: `holdfast_tsql.json_query(${text(value)}, ${path === undefined ? "'$'" : text(path)})`,
+    type: nvarchar("max"),
+    isJson: true,
+  })),
+  JSON_MODIFY: fixed(3, ([value, path, changed]) => ({
+    sql: `holdfast_tsql.json_modify(${text(value)}, ${text(path)}, ${jsonOf(changed)})`,
+    type: nvarchar("max"),
+    isJson: true,
+  })),
+  FORMAT: ranged(2, 3, ([value, format, culture]) => {
+    const kind = value !== undefined && isTemporal(value.type) ? "moment" : "number";
+    const moment =
+      value?.type.name === "time" ? `(date '1900-01-01' + ${value.sql})` : `(${value?.sql ?? "NULL"})::timestamp`;
+    const operand = kind === "moment" ? moment : `(${numberOf(value).sql})::numeric`;
+    const list = [operand, text(format), culture === undefined ? "'en-US'" : text(culture)];
+    return { sql: `holdfast_tsql.format_${kind}(${list.join(", ")})`, type: nvarchar() };
+  }),
+  STR: ranged(1, 3, ([value, length, decimals]) => {
+    const size = length === undefined ? "10" : integer(length);
+    const digits = decimals === undefined ? "0" : integer(decimals);
+    const rounded = `round((${double(value)})::numeric, ${digits})::text`;
+    const sql = `(CASE WHEN char_length(${rounded}) > ${size} THEN repeat('*', ${size}) ELSE lpad(${rounded}, ${size}) END)`;
+    return { sql, type: { name: "varchar", length: 8_000 } };
+  }),
+  PARSENAME: fixed(2, ([name, part]) => ({
+    sql: `NULLIF(btrim(split_part(${text(name)} COLLATE "C", '.', -(${integer(part)})), '[]"'), '')`,
+    type: nvarchar(128),
+  })),
+  TRANSLATE: fixed(3, ([value, from, to]) => ({
+    sql: `translate(${text(value)}, ${text(from)}, ${text(to)})`,
+    type: stringTypeLike(value, longest(value)),
+  })),
+  HASHBYTES: fixed(2, ([algorithm, value]) => {
+    const data =
+      value !== undefined && isCharacter(value.type)
+        ? castTo(value, { name: "varbinary", length: "max" }).sql
+        : (value?.sql ?? "NULL");
+    const sql = `(CASE upper(${text(algorithm)} COLLATE "C") WHEN 'MD5' THEN decode(md5(${data}), 'hex') WHEN 'SHA2_256' THEN sha256(${data}) WHEN 'SHA2_512' THEN sha512(${data}) END)`;
+    return { sql, type: { name: "varbinary", length: 8_000 } };
+  }),
+  CHECKSUM: ranged(1, 254, (list) => ({
+    sql: `hashtext(lower(concat_ws('|', ${list.map(text).join(", ")}) COLLATE "C"))`,
+    type: int,
+  })),
+  BINARY_CHECKSUM: ranged(1, 254, (list) => ({
+    sql: `hashtext(concat_ws('|', ${list.map(text).join(", ")}) COLLATE "C")`,
+    type: int,
+  })),
+  COT: doubled("cot"),
+  IDENT_CURRENT: fixed(1, ([name]) => ({ sql: `holdfast_tsql.identity_of(${text(name)}, 'last')`, type: decimal38 })),
+  IDENT_SEED: fixed(1, ([name]) => ({ sql: `holdfast_tsql.identity_of(${text(name)}, 'seed')`, type: decimal38 })),
+  IDENT_INCR: fixed(1, ([name]) => ({ sql: `holdfast_tsql.identity_of(${text(name)}, 'increment')`, type: decimal38 })),
+  COL_LENGTH: fixed(2, ([table, column]) => ({
+    sql: `holdfast_tsql.col_length(${text(table)}, ${text(column)})`,
+    type: { name: "smallint" },
+  })),
+  DATABASEPROPERTYEX: fixed(2, ([name, property]) => ({
+    sql: `holdfast_tsql.database_property(${text(name)}, ${text(property)})`,
+    type: variant,
+  })),
+  TRIGGER_NESTLEVEL: ranged(0, 3, () => ({ sql: "pg_trigger_depth()", type: int })),
   OBJECT_ID: ranged(1, 2, ([name, kind]) => ({
     sql: `holdfast_tsql.object_id(${text(name)}, ${text(kind)})`,
     type: int,

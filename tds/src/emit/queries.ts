@@ -4,9 +4,10 @@ import type { TableDefinition } from "../catalog/table-catalog.ts";
 import type { CommonTable, Query, QueryBody, Select, SelectItem, TableSource, Top } from "../parse/ast.ts";
 import { refuse } from "../parse/features.ts";
 import { SqlError } from "../run/sql-error.ts";
-import { commonType } from "../types/tsql-type.ts";
+import { castType } from "../types/backend-type.ts";
+import { commonType, type TsqlType } from "../types/tsql-type.ts";
 import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
-import { castTo } from "./conversions.ts";
+import { castTo, implicitly } from "./conversions.ts";
 import { emitExpression, emitOrder, emitPredicate } from "./expressions.ts";
 import { emitRowFormat } from "./row-format.ts";
 import { emitTableCall } from "./user-functions.ts";
@@ -62,7 +63,13 @@ function isColumnOf(name: string, scope: Scope | undefined): boolean {
 
 export function emitTop(top: Top, context: EmitContext, outer?: Scope): string {
   if (top.isPercent) throw refuse("TOP ... PERCENT", 0);
-  const count = `(${emitExpression(top.count, new Scope(outer), context).sql})::int8`;
+  const value = emitExpression(top.count, new Scope(outer), context);
+  if (value.isNull === true)
+    throw new SqlError(
+      1060,
+      "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.",
+    );
+  const count = `(${value.sql})::int8`;
   return top.withTies ? `FETCH FIRST (${count}) ROWS WITH TIES` : `LIMIT ${count}`;
 }
 
@@ -124,11 +131,36 @@ function emitBody(body: QueryBody, context: EmitContext, outer?: Scope): Emitted
       const columns = left.columns.map((column, index) => {
         const rightColumn = right.columns[index] ?? column;
         const isNullable = column.isNullable || rightColumn.isNullable;
-        return { ...column, type: commonType(column.type, rightColumn.type), isNullable, isIdentity: false };
+        const isNull = column.isNull === true && rightColumn.isNull === true;
+        return { ...column, type: unionType(column, rightColumn), isNullable, isIdentity: false, isNull };
       });
-      return { sql: `${left.sql} ${body.operator} ${right.sql}`, columns, scope: undefined };
+      const [first, second] = [left, right].map((part) => convertColumns(part, columns, context));
+      return { sql: `${first} ${body.operator} ${second}`, columns, scope: undefined };
     }
   }
+}
+
+function unionType(left: OutputColumn, right: OutputColumn): TsqlType {
+  if (left.isNull === true) return right.type;
+  return right.isNull === true ? left.type : commonType(left.type, right.type);
+}
+
+/** The text of a part of a UNION whose columns have the common types; PostgreSQL converts fewer of them itself. */
+function convertColumns(part: EmittedBody, columns: readonly OutputColumn[], context: EmitContext): string {
+  const alias = context.freshAlias();
+  const values = part.columns.map(({ type, isNull = false }, index) => {
+    const sql = `${alias}.c${index}`;
+    const target = columns[index]?.type ?? type;
+    if (isNull) return target.name === type.name ? sql : `NULL::${castType(target)}`;
+    return implicitly({ sql, type, isCollated: true }, target).sql;
+  });
+  if (values.every((sql, index) => sql === `${alias}.c${index}`)) return part.sql;
+  const names = part.columns.map((_, index) => `c${index}`);
+  const list = values.map((sql, index) => {
+    const { name = "" } = columns[index] ?? {};
+    return name === "" ? sql : `${sql} AS ${quoteName(name.toLowerCase())}`;
+  });
+  return `SELECT ${list.join(", ")} FROM (${part.sql}) AS ${alias} (${names.join(", ")})`;
 }
 
 /** Emits a part of a UNION, EXCEPT or INTERSECT, whose TOP applies to that part only. */
@@ -187,7 +219,7 @@ export function emitItem({ expression, alias }: SelectItem, scope: Scope, contex
   ];
 }
 
-function outputColumn(name: string, { type, column, isJson }: Typed): OutputColumn {
+function outputColumn(name: string, { type, column, isJson, isNull }: Typed): OutputColumn {
   const isNullable = column?.isNullable ?? true;
   return {
     name,
@@ -195,6 +227,7 @@ function outputColumn(name: string, { type, column, isJson }: Typed): OutputColu
     isNullable,
     isIdentity: column?.isIdentity ?? false,
     ...(isJson === true && { isJson }),
+    ...(isNull === true && { isNull }),
     ...(column !== undefined && { source: column.source }),
   };
 }
@@ -202,7 +235,7 @@ function outputColumn(name: string, { type, column, isJson }: Typed): OutputColu
 function starItems(source: Source): EmittedItem[] {
   if (source.columns === undefined) throw refuse("* of a function", 0);
   return source.columns.map(({ name, spelling, type, isNullable, isIdentity = false }) => ({
-    sql: `${quoteName(source.alias)}.${quoteName(name)}`,
+    sql: `${quoteName(source.text ?? source.alias)}.${quoteName(name)}`,
     column: { name: spelling, type, isNullable, isIdentity, source: source.alias },
   }));
 }
@@ -212,11 +245,13 @@ export function emitSource(source: TableSource, scope: Scope, context: EmitConte
   switch (source.kind) {
     case "table": {
       const table = context.table(source.path, source.line);
-      return tableText(table, source.alias ?? source.path.at(-1) ?? "", source.alias === undefined, scope);
+      const name = source.alias ?? source.path.at(-1) ?? "";
+      return tableText(table, { name, isOwn: source.alias === undefined, ...joinedName(source, context) }, scope);
     }
     case "tableVariable": {
       const table = context.tableVariable(source.name, 0);
-      return tableText(table, source.alias ?? source.name, false, scope);
+      const name = source.alias ?? source.name;
+      return tableText(table, { name, isOwn: false, ...joinedName(source, context) }, scope);
     }
     case "derived": {
       const { sql, columns } = emitQuery(source.query, context, scope);
@@ -244,11 +279,23 @@ export function emitSource(source: TableSource, scope: Scope, context: EmitConte
   }
 }
 
-function tableText(table: TableDefinition, written: string, isOwnName: boolean, scope: Scope): string {
+/** Another name in the text for PostgreSQL, for the target of a change. */
+function joinedName(source: TableSource, { joinedTarget }: EmitContext): { readonly text?: string } {
+  return joinedTarget?.source === source ? { text: joinedTarget.alias } : {};
+}
+
+interface WrittenName {
+  readonly name: string;
+  /** True for the table's own name, false for an alias. */
+  readonly isOwn: boolean;
+  readonly text?: string;
+}
+
+function tableText(table: TableDefinition, { name: written, isOwn, text }: WrittenName, scope: Scope): string {
   const alias = written.toLowerCase();
-  scope.add({ alias, object: isOwnName ? alias : undefined, columns: table.columns });
+  scope.add({ alias, object: isOwn ? alias : undefined, columns: table.columns, ...(text !== undefined && { text }) });
   const name = table.text ?? (table.schema === "" ? quoteName(table.name) : qualified(table));
-  return `${name} AS ${quoteName(alias)}`;
+  return `${name} AS ${quoteName(text ?? alias)}`;
 }
 
 /** Table functions of T-SQL; others are functions that users created. */

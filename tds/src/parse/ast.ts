@@ -206,7 +206,10 @@ interface TargetVariable {
 }
 
 export interface Assignment {
-  readonly column: string;
+  /** Absent for `@variable = expression`. */
+  readonly column?: string;
+  /** Variable that gets the new value of the column, or the value of the expression in the last changed row. */
+  readonly variable?: string;
   readonly expression: Expression;
 }
 

@@ -93,15 +93,31 @@ function parseBulkOption(stream: TokenStream): string {
 
 function parseAssignments(stream: TokenStream): Assignment[] {
   return stream.list(() => {
-    if (stream.current.kind === "variable") throw refuse("SET @variable in UPDATE", stream.current.line);
+    if (stream.current.kind === "variable") return parseVariableAssignment(stream);
     const column = stream.path().at(-1) ?? "";
-    const { text, kind } = stream.next();
-    if (kind !== "symbol" || !text.endsWith("=") || text.length > 2) throw stream.unexpected();
-    const right = parseExpression(stream);
-    const left: Expression = { kind: "column", path: [column], line: stream.current.line };
-    const operator = text.slice(0, -1);
-    return { column, expression: operator === "" ? right : { kind: "binary", operator, left, right } };
+    return { column, expression: parseAssigned(stream, { kind: "column", path: [column], line: stream.current.line }) };
   });
+}
+
+/** `@v = expression`, or `@v = column = expression`. */
+function parseVariableAssignment(stream: TokenStream): Assignment {
+  const { text: variable } = stream.next();
+  const expression = parseAssigned(stream, { kind: "variable", name: variable });
+  const { kind, text } = stream.current;
+  if (expression.kind !== "column" || kind !== "symbol" || !isAssignment(text)) return { variable, expression };
+  const column = expression.path.at(-1) ?? "";
+  return { variable, column, expression: parseAssigned(stream, { ...expression, path: [column] }) };
+}
+
+const isAssignment = (text: string) => text.endsWith("=") && text.length <= 2 && !["<=", ">=", "!="].includes(text);
+
+/** The value of `= expression`, or of an operator such as `+=` with the left side. */
+function parseAssigned(stream: TokenStream, left: Expression): Expression {
+  const { text, kind } = stream.next();
+  if (kind !== "symbol" || !isAssignment(text)) throw stream.unexpected();
+  const right = parseExpression(stream);
+  const operator = text.slice(0, -1);
+  return operator === "" ? right : { kind: "binary", operator, left, right };
 }
 
 export function parseUpdate(stream: TokenStream, common: readonly CommonTable[]): Update {
@@ -157,7 +173,10 @@ function parseMergeClause(stream: TokenStream): MergeClause {
   if (stream.accept("DELETE")) return { when, condition, action: { kind: "delete" } };
   if (stream.accept("UPDATE")) {
     stream.expect("SET");
-    return { when, condition, action: { kind: "update", assignments: parseAssignments(stream) } };
+    const assignments = parseAssignments(stream);
+    const isVariable = assignments.some(({ variable }) => variable !== undefined);
+    if (isVariable) throw refuse("SET @variable in MERGE", stream.current.line);
+    return { when, condition, action: { kind: "update", assignments } };
   }
   stream.expect("INSERT");
   const columns = stream.is("(") ? stream.identifierList() : [];

@@ -100,9 +100,13 @@ export function parseWhere(stream: TokenStream): Predicate | undefined {
 
 export function parseTop(stream: TokenStream): Top | undefined {
   if (!stream.accept("TOP")) return undefined;
-  const count = stream.is("(") ? stream.parenthesized(() => parseExpression(stream)) : parseTopNumber(stream);
+  const count = stream.is("(") ? stream.parenthesized(() => parseTopCount(stream)) : parseTopNumber(stream);
   const isPercent = stream.accept("PERCENT");
   return { count, isPercent, withTies: stream.accept("WITH", "TIES") };
+}
+
+function parseTopCount(stream: TokenStream): Expression {
+  return startsQuery(stream) ? { kind: "subquery", query: parseQuery(stream) } : parseExpression(stream);
 }
 
 /**
@@ -127,6 +131,11 @@ export function parseSelectItem(stream: TokenStream): SelectItem {
     const left: Expression = { kind: "variable", name: text };
     const expression: Expression = operator === "" ? right : { kind: "binary", operator, left, right };
     return { expression, alias: undefined, variable: text };
+  }
+  if (kind === "string" && following.kind === "symbol" && following.text === "=") {
+    stream.next();
+    stream.next();
+    return { expression: parseExpression(stream), alias: text, variable: undefined };
   }
   if (stream.isIdentifier && following.kind === "symbol" && following.text === "=") {
     const alias = stream.identifier();
@@ -244,7 +253,13 @@ export function parseAlias(stream: TokenStream): string | undefined {
   const { keyword, kind } = stream.current;
   // Words after a table that begin a clause although they are not reserved, so that they are not aliases.
   if (kind === "word" && ["OUTPUT", "OFFSET", "USING", "GO", "THROW"].includes(keyword)) return undefined;
-  return stream.isIdentifier && !stream.is(keyword, "(") ? stream.identifier() : undefined;
+  if (!stream.isIdentifier) return undefined;
+  // A word before a parenthesis is no alias, unless the parenthesis has columns or hints: `t n (NOLOCK)`.
+  const following = stream.peek(2);
+  const isName = following.kind === "quoted" || following.kind === "word";
+  return !stream.is(keyword, "(") || (isName && [",", ")"].includes(stream.peek(3).text))
+    ? stream.identifier()
+    : undefined;
 }
 
 const hints = [

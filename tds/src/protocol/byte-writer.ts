@@ -19,6 +19,17 @@ export class ByteWriter {
     return taken;
   }
 
+  /** Runs a function that writes; nothing of it remains if it throws. */
+  atomically(write: () => void): void {
+    const length = this.#length;
+    try {
+      write();
+    } catch (error) {
+      this.#length = length;
+      throw error;
+    }
+  }
+
   uint8(value: number): this {
     const at = this.#extend(1);
     this.#bytes[at] = value;

@@ -110,12 +110,17 @@ function writeTypeHead(writer: ByteWriter, { has72 }: WireFormat, flags: number,
 }
 
 /** Writes a row, as NBCROW if that is shorter: it has one bit for each NULL. */
+/** Writes a row, or nothing if a value does not fit its type. */
 export function writeRow(
   writer: ByteWriter,
   format: WireFormat,
   columns: readonly Column[],
   row: readonly Value[],
 ): void {
+  writer.atomically(() => writeValues(writer, format, columns, row));
+}
+
+function writeValues(writer: ByteWriter, format: WireFormat, columns: readonly Column[], row: readonly Value[]): void {
   const hasNull = format.has73 && row.includes(null);
   writer.uint8(hasNull ? tokens.nbcRow : tokens.row);
   if (hasNull) {

@@ -210,13 +210,13 @@ function writeFixed(writer: ByteWriter, type: TsqlType, value: string): void {
       writer.uint8(1).uint8(value === "1" || value === "t" || value === "true" ? 1 : 0);
       return;
     case "tinyint":
-      writer.uint8(1).uint8(Number(value));
+      writer.uint8(1).uint8(integerOf(type, value, 0, 0xff));
       return;
     case "smallint":
-      writer.uint8(2).uint16(Number(value));
+      writer.uint8(2).uint16(integerOf(type, value, -0x8000, 0x7fff));
       return;
     case "int":
-      writer.uint8(4).int32(Number(value) | 0);
+      writer.uint8(4).int32(integerOf(type, value, -0x8000_0000, 0x7fff_ffff));
       return;
     case "bigint":
       writer.uint8(8).uint64(BigInt(value));
@@ -245,6 +245,12 @@ function writeFixed(writer: ByteWriter, type: TsqlType, value: string): void {
     default:
       writeTemporal(writer, type, momentOf(type, value));
   }
+}
+
+function integerOf(type: TsqlType, value: string, low: number, high: number): number {
+  const number = Number(value);
+  if (!(number >= low && number <= high)) throw new ValueOutOfRange(type);
+  return number;
 }
 
 function writeFloat(writer: ByteWriter, name: "real" | "float", value: number): void {

@@ -63,7 +63,7 @@ export function sqlErrorOf(error: unknown, line: number): SqlError {
     return new SqlError(596, "The session with the database ended; connect again.", { severity: 21, line });
   const raised = raisedError(error, line);
   if (raised !== undefined) return raised;
-  const known = lookUp(numbers, error.code ?? "");
+  const known = overflowOf(error) ?? lookUp(numbers, error.code ?? "");
   const conflict = conflictMessage(error);
   // The details of other errors contain the values of all columns of the row.
   const detail = error.detail !== undefined && ["23505", "23503"].includes(error.code ?? "") ? ` ${error.detail}` : "";
@@ -71,6 +71,13 @@ export function sqlErrorOf(error: unknown, line: number): SqlError {
   if (known === undefined) return new SqlError(50_000, message, { line });
   const isIndex = known.number === 2627 && indexPattern.test(error.constraint ?? "");
   return new SqlError(isIndex ? uniqueIndex : known.number, message, { severity: known.severity, line });
+}
+
+/** Error 220 for the types of one and two bytes, and 3623 for an argument outside of a function's domain. */
+function overflowOf({ code, constraint, message }: InstanceType<typeof DatabaseError>) {
+  if (code === "23514" && constraint === "tinyint_check") return { number: 220, severity: 16 };
+  if (code === "22003" && message.startsWith("smallint")) return { number: 220, severity: 16 };
+  return ["2201E", "2201F"].includes(code ?? "") ? { number: 3_623, severity: 16 } : undefined;
 }
 
 /** Kinds of the statements that failed, by their errors. */

@@ -30,7 +30,7 @@ export async function runDml(statement: Dml, line: number, request: RequestConte
       return;
     }
     const sql = session.options.fmtOnly ? `SELECT * FROM (${emitted.sql}) AS q LIMIT 0` : emitted.sql;
-    const { rowCount } = await send({ ...emitted, sql }, context.values, false, request);
+    const { rowCount } = await send({ ...emitted, sql }, context.values, 0, request);
     session.rowCount = rowCount;
     results.done({ command: commands.select, rowCount });
     return;
@@ -38,16 +38,18 @@ export async function runDml(statement: Dml, line: number, request: RequestConte
   const changed = emitDml(statement, context);
   const into = statement.output?.into;
   const emitted = into === undefined ? changed : emitOutputInto(changed, into, context);
-  const { rowCount, identity } = await send(emitted, context.values, emitted.hasIdentity, request).catch(
-    (error: unknown) => {
-      nameStatement(error, statement.kind);
-      throw error;
-    },
-  );
-  if (statement.kind === "insert" && emitted.hasIdentity && identity !== undefined) {
+  const { variables = [] } = emitted;
+  const hidden = variables.length + (emitted.hasIdentity ? 1 : 0);
+  const { rowCount, last } = await send(emitted, context.values, hidden, request).catch((error: unknown) => {
+    nameStatement(error, statement.kind);
+    throw error;
+  });
+  const identity = emitted.hasIdentity ? last?.at(-1) : undefined;
+  if (statement.kind === "insert" && identity != null) {
     session.lastIdentity = identity;
     session.scopeIdentity = identity;
   }
+  if (last !== undefined) assignVariables(variables, last, request);
   if (emitted.reseed !== undefined) await session.backend.query(emitted.reseed);
   session.rowCount = rowCount;
   if (session.options.noCount && emitted.columns.length === 0) return;
@@ -74,28 +76,28 @@ function intoOf({ body }: Query): Path | undefined {
   return first.kind === "select" ? first.into : undefined;
 }
 
-/** Sends the rows to the client; the hidden last column of an INSERT is the identity. */
-async function send(emitted: EmittedQuery, values: readonly Value[], hasIdentity: boolean, request: RequestContext) {
+/** Sends the rows to the client without their last, hidden columns, whose values in the last row are returned. */
+async function send(emitted: EmittedQuery, values: readonly Value[], hidden: number, request: RequestContext) {
   const { session, results } = request;
   let columns: readonly Column[] = [];
-  let identity: string | undefined;
+  let last: readonly Value[] | undefined;
   const visible = emitted.columns.length;
   const receiver: RowReceiver = {
     fields(fields) {
-      columns = columnsOf(emitted.columns, hasIdentity ? fields.slice(0, -1) : fields);
+      columns = columnsOf(emitted.columns, hidden > 0 ? fields.slice(0, -hidden) : fields);
       if (columns.length > 0) results.columns(columns);
     },
     row(row) {
-      if (hasIdentity) {
-        identity = row.at(-1) ?? identity;
+      if (hidden > 0) {
+        last = row.slice(-hidden);
         if (visible === 0) return true;
       }
-      return results.row(columns, hasIdentity ? row.slice(0, -1) : row);
+      return results.row(columns, hidden > 0 ? row.slice(0, -hidden) : row);
     },
     drained: () => results.drained(),
   };
   const { rowCount } = await session.backend.stream(emitted.sql, values, receiver);
-  return { rowCount, identity };
+  return { rowCount, last };
 }
 
 /** Columns by PostgreSQL's result types, for a cached definition that is older than the table. */
@@ -115,7 +117,7 @@ async function assignRows(
   values: readonly Value[],
   request: RequestContext,
 ): Promise<void> {
-  const { session, frame } = request;
+  const { session } = request;
   let last: readonly Value[] | undefined;
   let rowCount = 0;
   await session.backend.stream(emitted.sql, values, {
@@ -129,11 +131,16 @@ async function assignRows(
   });
   session.rowCount = rowCount;
   if (last === undefined) return;
-  for (const [index, { variable: name }] of select.items.entries()) {
-    const variable = frame.variables.get((name ?? "").toLowerCase());
+  const names = select.items.map(({ variable = "" }) => variable);
+  assignVariables(names, last, request);
+}
+
+function assignVariables(names: readonly string[], values: readonly Value[], { frame }: RequestContext): void {
+  for (const [index, name] of names.entries()) {
+    const variable = frame.variables.get(name.toLowerCase());
     if (variable === undefined)
-      throw new SqlError(137, `Must declare the scalar variable "${name ?? ""}".`, { severity: 15 });
-    variable.value = cut(last[index] ?? null, variable.type.length);
+      throw new SqlError(137, `Must declare the scalar variable "${name}".`, { severity: 15 });
+    variable.value = cut(values[index] ?? null, variable.type.length);
   }
 }
 
@@ -166,7 +173,7 @@ async function selectInto(query: Query, into: Path, line: number, request: Reque
   const columns = definitions.map((_, index) => `c${index}`);
   const list = emitted.columns.map(({ type }, index) => `c${index}::${columnType(type).sql}`);
   const sql = `INSERT INTO ${target} SELECT ${list.join(", ")} FROM (${emitted.sql}) AS ${alias} (${columns.join(", ")})`;
-  const { rowCount } = await send({ sql, columns: [] }, context.values, false, request);
+  const { rowCount } = await send({ sql, columns: [] }, context.values, 0, request);
   session.rowCount = rowCount;
   results.done({ command: commands.select, rowCount });
 }
