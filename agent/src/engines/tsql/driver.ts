@@ -7,7 +7,7 @@ import { frontCompanion, missingFront } from "../front/front.ts";
 import { createPostgresqlDriver } from "../postgresql/driver.ts";
 import { render } from "../postgresql/render.ts";
 import { startProgress } from "../postgresql/start-progress.ts";
-import { checkFrontEnd, frontEndCompanion } from "./front-end.ts";
+import { checkFrontEnd, frontEndCompanion, untilServing } from "./front-end.ts";
 import { frontEndListeners, frontOf } from "./front.ts";
 import { frontProgram } from "./layout.ts";
 import { databases } from "./databases.ts";
@@ -48,6 +48,7 @@ export function createTsqlDriver(deps: EngineDeps): EngineDriver {
       await postgresql.ready(instance, signal);
       // A database that users dropped, or a schema of theirs, is a health check instead of a failed start.
       await schema.check(instance, signal);
+      if (hasClients(instance)) await untilServing(instance, signal);
     },
     stop: postgresql.stop,
     async reload(instance, signal) {

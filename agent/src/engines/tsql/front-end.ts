@@ -5,7 +5,9 @@ import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.t
 import { PacketWriter, packetTypes } from "@holdfast/tds/protocol/packet.ts";
 import { encodePreLogin, encryption } from "@holdfast/tds/protocol/pre-login.ts";
 import type { Companion, EngineCheck, Instance } from "../engine-driver.ts";
-import { frontEndListeners, frontEndSessions } from "./front.ts";
+import { endForbiddenSessions } from "../front/front-commands.ts";
+import { watchDirectory } from "../../os/directory-watch.ts";
+import { frontEndListeners, frontEndSessions, frontOf } from "./front.ts";
 import { frontEndSocket, layoutOf, usageSocket } from "./layout.ts";
 
 /** The process `tds`: beside the agent in a bundle, in its package in a checkout. */
@@ -53,6 +55,28 @@ export async function checkFrontEnd(instance: Instance, signal: AbortSignal): Pr
     return { name, status: "healthy", reason: "" };
   } catch {
     return { name, status: "unhealthy", reason: "The T-SQL front end does not respond." };
+  }
+}
+
+/** Delay between two attempts. A socket exists before its program listens on it. */
+const retryMs = 100;
+
+/** Resolves when T-SQL clients can connect: HAProxy listens, and the front end behind it responds. */
+export async function untilServing(instance: Instance, signal: AbortSignal): Promise<void> {
+  const sockets = watchDirectory(instance.paths.run);
+  try {
+    for (;;) {
+      try {
+        await endForbiddenSessions(frontOf(instance), signal);
+        await firstResponse(frontEndSocket(instance), signal);
+        return;
+      } catch {
+        signal.throwIfAborted();
+        await sockets.changed(retryMs, signal);
+      }
+    }
+  } finally {
+    sockets.close();
   }
 }
 
