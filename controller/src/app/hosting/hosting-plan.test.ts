@@ -73,7 +73,7 @@ const facts = (change: Partial<HostingFacts>): HostingFacts => ({
   endpoints: [],
   newIds: ["new-1", "new-2", "new-3"],
   nodes: [node("n1")],
-  desired: { isFailed: false, hasDigest: true },
+  desired: { hasDigest: true },
   failure: undefined,
   ...change,
 });
@@ -94,7 +94,7 @@ describe("a new app", () => {
   });
 
   test("is delivered nothing before the digest of its image is known", () => {
-    const plan = planHosting(app(), facts({ desired: { isFailed: false, hasDigest: false } }));
+    const plan = planHosting(app(), facts({ desired: { hasDigest: false } }));
     expect(plan.status.delivery).toBeNull();
     expect(planHosting(app(), facts({})).status.delivery).toEqual(first);
   });
@@ -117,15 +117,30 @@ describe("a new app", () => {
     expect(failed.status).toMatchObject({ state: "Error", error: "It ended.", failedId: "new", delivery: first });
     const missing = planHosting(
       app({ state: "Provisioning" }),
-      facts({ desired: { isFailed: false, hasDigest: false }, failure: "There is no such image." }),
+      facts({ desired: { hasDigest: false }, failure: "There is no such image." }),
     );
     expect(missing.status).toMatchObject({ state: "Error", error: "There is no such image.", delivery: null });
     const later = planHosting(
       app({ state: "Error", error: "There is no such image." }),
-      facts({ desired: { isFailed: true, hasDigest: false } }),
+      facts({ desired: { failure: "There is no such image.", hasDigest: false } }),
     );
     expect(later.status).toMatchObject({ state: "Error", error: "There is no such image.", delivery: null });
   });
+
+  test.each(["Provisioning", "Deploying"] as const)(
+    "is in Error in the round after %s if its deployment failed in a round of another event",
+    (state) => {
+      const desired = { failure: "There is no such image.", hasDigest: false };
+      const pending = planHosting(
+        app({ state: "Pending", nodeIds: [] }),
+        facts({ nodes: [], desired: { hasDigest: false }, failure: "There is no such image." }),
+      );
+      expect(pending).toMatchObject({ event: "machinesCreated", result: { kind: "failed" } });
+      const after = planHosting(app({ state, failedId: "new" }), facts({ desired }));
+      expect(after).toMatchObject({ event: "deploymentFailed", effect: "announceFailed", result: undefined });
+      expect(after.status).toMatchObject({ state: "Error", error: "There is no such image." });
+    },
+  );
 });
 
 describe("a deployment of an app that serves", () => {
@@ -149,7 +164,7 @@ describe("a deployment of an app that serves", () => {
     expect(plan).toMatchObject({ result: { kind: "failed", reason: "It ended." }, effect: "none" });
     expect(plan.status).toMatchObject({ state: "Running", servingId: "old", failedId: "new", error: null });
     expect(plan.status.delivery).toEqual({ generation: 3, releaseIds: ["old"], servingReleaseId: "old" });
-    const missing = facts({ desired: { isFailed: false, hasDigest: false }, failure: "There is no such image." });
+    const missing = facts({ desired: { hasDigest: false }, failure: "There is no such image." });
     expect(planHosting(app({ ...running, delivery: serving }), missing).status).toMatchObject({
       state: "Running",
       delivery: serving,
@@ -164,7 +179,7 @@ describe("a deployment of an app that serves", () => {
       // An earlier release has left a failed one.
       planHosting(
         app({ ...running, failedId: "new", delivery: serving, operationId: null }),
-        facts({ desired: { isFailed: true, hasDigest: true } }),
+        facts({ desired: { failure: "It ended.", hasDigest: true } }),
       ),
     ];
     expect(rounds.map(({ deploymentId }) => deploymentId)).toEqual(["old", "old", "old"]);

@@ -20,7 +20,11 @@ export interface HostingFacts {
   readonly newIds: readonly string[];
   readonly nodes: readonly ObservedNode[];
   /** State of the desired deployment. Its digest is known once its image can be delivered. */
-  readonly desired: { readonly isFailed: boolean; readonly hasDigest: boolean };
+  readonly desired: {
+    /** The reason of its failure; absent if it has not failed. */
+    readonly failure?: string;
+    readonly hasDigest: boolean;
+  };
   /** Reason for which the desired deployment cannot be continued; undefined while it can. */
   readonly failure: string | undefined;
   /** Time that the delivered releases give their requests. */
@@ -76,10 +80,10 @@ export function planHosting(app: HostedApp, facts: HostingFacts): HostingPlan {
   // A release that was switched to has been ready on all machines: each of them serves it once it can.
   const isSwitched = hosting.servingId !== null && hosting.delivery?.servingReleaseId === deploymentId;
   const failed: DeploymentResult | undefined =
-    failure === undefined || desired.isFailed || isSwitched
+    failure === undefined || desired.failure !== undefined || isSwitched
       ? undefined
       : { kind: "failed", reason: failure, lastLines: [] };
-  const hasFailed = desired.isFailed || failed !== undefined;
+  const hasFailed = desired.failure !== undefined || failed !== undefined;
   const delivered: { delivery: Delivery | null; result?: DeploymentResult } =
     !desired.hasDigest || (hasFailed && hosting.delivery === null)
       ? { delivery: hosting.delivery }
@@ -135,10 +139,22 @@ export function planHosting(app: HostedApp, facts: HostingFacts): HostingPlan {
   const isServed =
     isReady && !isOff && active.every((node) => node.isHealthy && servesOn(node.report, changed.servingId ?? ""));
   const isStarted = isServed && isPublished;
-  const event = eventOf(changed, { isReady, isHealthy, isOff, isStopped, isStarted, result, now });
+  // It may have failed in a round of another event, such as one that created the machines, or before a stop.
+  const lostReason = hosting.servingId === null ? desired.failure : undefined;
+  const failedReason = result?.kind === "failed" ? result.reason : lostReason;
+  const event = eventOf(changed, {
+    isReady,
+    isHealthy,
+    isOff,
+    isStopped,
+    isStarted,
+    hasServed: result?.kind === "serves",
+    hasFailed: failedReason !== undefined,
+    now,
+  });
   const row = event && next(hostingLifecycle, hosting.state, event);
   const state = row?.[2] ?? hosting.state;
-  const reason = result?.kind === "failed" ? result.reason : noHealthyMachine(unhealthyReason);
+  const reason = failedReason ?? noHealthyMachine(unhealthyReason);
   return {
     status: {
       ...changed,
@@ -178,20 +194,23 @@ function eventOf(
     readonly isStopped: boolean;
     /** True if the last deployment that succeeded is healthy on all machines, and clients reach it. */
     readonly isStarted: boolean;
-    readonly result: DeploymentResult | undefined;
+    /** True in the round in which the desired deployment succeeds. */
+    readonly hasServed: boolean;
+    /** True if the desired deployment fails in this round, or has failed before any other one served. */
+    readonly hasFailed: boolean;
     readonly now: number;
   },
 ): HostingEvent | undefined {
-  const { isReady, isHealthy, isOff, isStopped, isStarted, result, now } = facts;
+  const { isReady, isHealthy, isOff, isStopped, isStarted, hasServed, hasFailed, now } = facts;
   switch (state) {
     case "Pending":
       return nodeIds.length > 0 ? "machinesCreated" : undefined;
     case "Provisioning":
-      if (result?.kind === "failed") return "deploymentFailed";
+      if (hasFailed) return "deploymentFailed";
       return isReady ? "machinesReady" : undefined;
     case "Deploying":
-      if (result === undefined) return isStarted ? "deployed" : undefined;
-      return result.kind === "failed" ? "deploymentFailed" : "deployed";
+      if (hasFailed) return "deploymentFailed";
+      return hasServed || isStarted ? "deployed" : undefined;
     case "Stopped":
       return undefined;
     case "Running":

@@ -81,6 +81,8 @@ export function operationAfter(
   if (isOver === true) return completed(operation, now);
   if (isOver === false && round.overdue !== undefined)
     return failed(operation, { code: "not_in_time", message: round.overdue.slice(0, lineMax) }, now);
+  if (isOver === false && plan.event === "deploymentFailed")
+    return failed(operation, { code: "deploy_failed", message: (status.error ?? "").slice(0, lineMax) }, now);
   if (isOver === undefined && result?.kind === "serves") return completed(operation, now);
   if (isOver === undefined && result?.kind === "failed")
     return failed(operation, { code: "deploy_failed", message: result.reason.slice(0, lineMax) }, now);

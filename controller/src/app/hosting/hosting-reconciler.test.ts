@@ -222,6 +222,30 @@ function reportAll(servingReleaseId: string, states: Readonly<Record<string, str
   }
 }
 
+/** Creates the app that the next rounds are of. */
+async function createApp(fields: MessageInitShape<typeof CreateAppRequestSchema> & { name: string }): Promise<void> {
+  id = uuidv7();
+  const unit = scenario.begin();
+  const external: AppObject = {
+    metadata: newMetadata(id, clock.now(), { name: fields.name, organizationId }),
+    spec: { homeUrl: null, attachments: [], domains: [] },
+    status: {},
+  };
+  const added = commands.added(create(CreateAppRequestSchema, fields))?.(unit, external);
+  unit.create(appKind, added?.app ?? external);
+  unit.claimName(appKind, organizationId, fields.name, id);
+  await visible(await unit.commit());
+}
+
+async function power(to: "on" | "off"): Promise<void> {
+  const before = await apps.getCurrent(id, signal);
+  if (before === undefined) throw new Error("there is no app");
+  const unit = scenario.begin();
+  const { app: after } = await commands.powered(unit, before.object, to, signal);
+  unit.update(appKind, before, after);
+  await visible(await unit.commit());
+}
+
 async function change(fields: MessageInitShape<typeof UpdateAppRequestSchema>, paths: string[]): Promise<string> {
   const before = await apps.getCurrent(id, signal);
   if (before === undefined) throw new Error("there is no app");
@@ -250,18 +274,7 @@ let first: string;
 let second: string;
 
 test("a new app gets a machine, the digest of its image, and a delivery once its agent has a session", async () => {
-  id = uuidv7();
-  const request = create(CreateAppRequestSchema, { name: "shop", imageRef: "shop:1", secretEnv: { A: "1" } });
-  const unit = scenario.begin();
-  const external: AppObject = {
-    metadata: newMetadata(id, clock.now(), { name: "shop", organizationId }),
-    spec: { homeUrl: null, attachments: [], domains: [] },
-    status: {},
-  };
-  const added = commands.added(request)?.(unit, external);
-  unit.create(appKind, added?.app ?? external);
-  unit.claimName(appKind, organizationId, "shop", id);
-  await visible(await unit.commit());
+  await createApp({ name: "shop", imageRef: "shop:1", secretEnv: { A: "1" } });
   first = app().spec.hosting.deploymentId;
   await converge();
   expect(app().status.hosting).toMatchObject({ state: "Provisioning", delivery: { servingReleaseId: first } });
@@ -499,4 +512,20 @@ test("the machines of an app that was deleted with its organization are deleted"
   id = owner.id;
   await converge();
   expect(machines.get(machine.metadata.id)?.object.metadata.deletionRequestedAt).toBeGreaterThan(0);
+});
+
+test("a new app whose image is missing is in Error, also after a stop and a start", async () => {
+  await createApp({ name: "blog", imageRef: "shop:9" });
+  await converge();
+  const error = expect.stringContaining("The registry has no image shop:9");
+  expect(app().status.hosting).toMatchObject({ state: "Error", error, operationId: null });
+  await power("off");
+  await converge();
+  reports.set(nodes()[0] ?? "", { state: "stopped" });
+  await converge();
+  expect(app().status.hosting).toMatchObject({ state: "Stopped", operationId: null });
+  await power("on");
+  await converge();
+  expect(app().status.hosting).toMatchObject({ state: "Error", error, operationId: null });
+  expect(newestOperation()).toMatchObject({ spec: { type: "start" }, status: { state: "failed" } });
 });

@@ -98,7 +98,10 @@ export function createHostingWork(deps: HostingWorkDeps): ControlLoop {
       now: clock.now(),
       newIds: Array.from({ length: object.spec.hosting.replicas }, () => deps.newId()),
       nodes,
-      desired: { isFailed: deployment.object.status.state === "failed", hasDigest: image.digest !== null },
+      desired: {
+        ...(deployment.object.status.state === "failed" && { failure: deployment.object.status.reason }),
+        hasDigest: image.digest !== null,
+      },
       failure: image.failure ?? overdue,
       platformApi: deps.platformApi.endpoint,
       endpoints: deps.attached.endpointsOf(object),
