@@ -108,6 +108,24 @@ describe.skipIf(skipped !== undefined)("hosted apps and files in the console", {
     expect(await row("3").innerText()).toContain("shop:1");
   });
 
+  it("says why a deployment failed, what it printed and what clients get, and keeps the input of the form", async () => {
+    await page.getByLabel("Image", { exact: true }).fill("shop:2");
+    await page.getByLabel("Variables", { exact: true }).fill("ENDS=3");
+    await press("Deploy");
+    const problem = page.getByRole("alert");
+    await problem.getByText("Deployment 4 (shop:2) failed").waitFor({ timeout: longMs });
+    await problem.getByText("with the exit code 3").waitFor();
+    await problem.getByText(/^Deployment 3 \(shop:1\) serves on/).waitFor();
+    expect(await page.getByRole("group", { name: "Last 20 lines of deployment 4" }).innerText()).toContain("line 30");
+    expect(await page.getByLabel("Image", { exact: true }).inputValue()).toBe("shop:2");
+    expect(await page.getByLabel("Variables", { exact: true }).inputValue()).toBe("ENDS=3");
+    await press("Deploy it again unchanged");
+    await problem.getByText("Deployment 5 (shop:2) failed").waitFor({ timeout: longMs });
+    await page.getByRole("navigation", { name: "Parts of the app" }).getByRole("link", { name: "Overview" }).click();
+    await problem.getByRole("link", { name: "Change and deploy" }).click();
+    await page.getByRole("table", { name: "Deployments" }).waitFor();
+  });
+
   it("fires an alert, which the page of alerts links to its app", async () => {
     await open("Alerts");
     await page.getByText("Nothing is firing").waitFor();

@@ -2,15 +2,14 @@ import { ActionButton } from "../parts/action-button.tsx";
 import { DeletionCard } from "../parts/destroy-button.tsx";
 import { TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
-import { Notice } from "../parts/notice.tsx";
 import { Age, Card, Copyable, Facts } from "../parts/parts.tsx";
 import { showToast } from "../parts/toasts.tsx";
 import { useForm } from "../parts/use-form.ts";
-import { visibleText } from "../logs/logs-view.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import type { AppProps, HostedAppProps } from "./app-props.ts";
 import { changeRefusal } from "./hosted-view.ts";
+import { ProblemNotice } from "./problem-notice.tsx";
 
 /** Facts of the app, the state of its programs if the platform runs it, and its deletion. */
 export function AppOverview({ app, reload }: AppProps) {
@@ -18,7 +17,7 @@ export function AppOverview({ app, reload }: AppProps) {
   const { hosted } = app;
   return (
     <>
-      {hosted !== null && <Failure app={app} hosted={hosted} />}
+      {hosted !== null && <ProblemNotice app={app} hosted={hosted} reload={reload} />}
       <Card title="About">
         <Facts
           facts={[
@@ -67,22 +66,6 @@ export function AppOverview({ app, reload }: AppProps) {
         </p>
       </DeletionCard>
     </>
-  );
-}
-
-/** The reason why the app or a deployment failed, with the last lines that its release printed. */
-function Failure({ app, hosted: { reason, last_lines: lines } }: Pick<HostedAppProps, "app" | "hosted">) {
-  if (reason === null) return null;
-  return (
-    <Notice tone="bad">
-      <b>{app.status === "Error" ? "The app has failed." : "A deployment failed."}</b>
-      <p>{reason}</p>
-      {lines.length > 0 && (
-        <pre class="scroll" tabIndex={0} role="group" aria-label="Last lines of the release">
-          {lines.map((line) => `${visibleText(line)}\n`)}
-        </pre>
-      )}
-    </Notice>
   );
 }
 

@@ -6,7 +6,7 @@ import { FormBody } from "../parts/form-body.tsx";
 import { Age, Badge, Card } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { toneOf } from "../tone.ts";
+import type { Tone } from "../tone.ts";
 import type { HostedAppProps } from "./app-props.ts";
 import {
   changeRefusal,
@@ -15,27 +15,26 @@ import {
   deploymentInputOf,
   deploymentOf,
   deploymentState,
+  machineState,
 } from "./hosted-view.ts";
+import { ProblemNotice } from "./problem-notice.tsx";
+import { pollMsOfApp, useDeployments } from "./use-deployments.ts";
 import { DeploymentFields, deploymentFault } from "./variables-fields.tsx";
 
 /** Deployments of a hosted app with a way back to each, the machines that run it, and a form that deploys. */
 export function DeploymentsTab({ app, hosted, reload }: HostedAppProps) {
   const { apps } = account.value.client;
-  const pollIntervalMs = app.operation === null ? 15_000 : 1_000;
-  const live = useLive<readonly AppDeployment[]>(
-    `deployments ${app.id}`,
-    async (signal) => (await apps.deployments(app.id, { signal })).deployments,
-    { pollIntervalMs },
-  );
+  const live = useDeployments(app);
   const nodes = useLive<readonly AppNode[]>(
     `machines ${app.id}`,
     async (signal) => (await apps.nodes(app.id, { signal })).nodes,
-    { pollIntervalMs },
+    { service: app.id, pollIntervalMs: pollMsOfApp(app) },
   );
   const numberOf = (id: string | null) => live.data?.find((each) => each.id === id)?.number;
   const refusal = refusalOf("apps:write") ?? changeRefusal(app);
   return (
     <>
+      <ProblemNotice app={app} hosted={hosted} reload={reload} hasForm />
       <LiveTable
         title="Deployments"
         live={live}
@@ -81,13 +80,14 @@ export function DeploymentsTab({ app, hosted, reload }: HostedAppProps) {
         empty="No machines yet"
         columns={[
           ["Machine", ({ id }) => <span class="mono small">{id}</span>],
-          ["State", ({ status }) => <Badge tone={toneOf(status)}>{status}</Badge>],
+          ["State", (node) => <StateBadge {...machineState(node, app)} />],
           ["Serves deployment", ({ deployment_id: id }) => numberOf(id) ?? "none"],
           ["Zone", ({ zone }) => zone],
         ]}
       />
+      {/* The input remains until a deployment serves, also if the one of this input fails. */}
       <Deploy
-        key={`${hosted.deployment_number}`}
+        key={`${hosted.serving_deployment_number}`}
         app={app}
         hosted={hosted}
         reload={() => {
@@ -100,13 +100,16 @@ export function DeploymentsTab({ app, hosted, reload }: HostedAppProps) {
 }
 
 function DeploymentBadge({ deployment }: { readonly deployment: AppDeployment }) {
-  const { text, tone } = deploymentState(deployment);
   return (
     <>
-      <Badge tone={tone}>{text}</Badge>
+      <StateBadge {...deploymentState(deployment)} />
       {deployment.reason !== null && <p class="small quiet">{deployment.reason}</p>}
     </>
   );
+}
+
+function StateBadge({ text, tone }: { readonly text: string; readonly tone: Tone }) {
+  return <Badge tone={tone}>{text}</Badge>;
 }
 
 function Deploy({ app, hosted, reload }: HostedAppProps) {

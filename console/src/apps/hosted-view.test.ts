@@ -1,5 +1,5 @@
 import { partial } from "@holdfast/testing/partial.ts";
-import type { App, AppDeployment, HostedApp, ManagedService } from "@holdfast/sdk/responses.ts";
+import type { App, AppDeployment, AppNode, HostedApp, ManagedService } from "@holdfast/sdk/responses.ts";
 import { describe, expect, test } from "vitest";
 import {
   attachableTo,
@@ -12,9 +12,12 @@ import {
   environmentFault,
   environmentOf,
   environmentText,
+  machineState,
   newAppOf,
+  problemOf,
   secretsChangeOf,
   secretsFault,
+  wayBack,
 } from "./hosted-view.ts";
 
 const hosted = partial<HostedApp>({
@@ -109,6 +112,69 @@ test("a new app has an image only if the platform hosts it", () => {
     env: {},
     replicas: 2,
   });
+});
+
+describe("the problem of an app", () => {
+  const serves = { serving_deployment_number: 1, serving_image_ref: "shop:1" };
+  const none = { serving_deployment_number: null, serving_image_ref: null };
+  const failed = { failed_deployment_number: 2, failed_image_ref: "shop:2" };
+  const well = { failed_deployment_number: null, failed_image_ref: null };
+  const running = { status: "running" } as const;
+  test.each([
+    [
+      "Running",
+      null,
+      { ...serves, ...failed },
+      "bad",
+      "Deployment 2 (shop:2) failed",
+      /^Deployment 1 \(shop:1\) serves on/,
+    ],
+    [
+      "Error",
+      null,
+      { ...none, ...failed },
+      "bad",
+      "Deployment 2 (shop:2) failed",
+      /^Nothing serves, so clients get 503/,
+    ],
+    ["Error", null, { ...serves, ...well }, "bad", "The app has failed", /^Clients get 503/],
+    ["Error", null, { ...serves, ...failed }, "bad", "The app has failed", /^Clients get 503/],
+    ["Running", running, { ...serves, ...well }, "warn", "The deployment is delayed", /^It is tried again/],
+    ["Deploying", running, { ...none, ...well }, "warn", "The deployment is delayed", /^It is tried again/],
+    ["Running", null, { ...serves, ...well }, "warn", "The app is not healthy", /its log has the cause/],
+  ] as const)("one in %s with the operation %j and %j is %s: %s", (status, operation, numbers, tone, title, advice) => {
+    const app = partial<App>({ status, operation });
+    const problem = problemOf(app, partial<HostedApp>({ ...numbers, reason: "Why.", last_lines: [] }));
+    expect(problem).toMatchObject({ tone, title, reason: "Why.", advice: expect.stringMatching(advice) });
+    expect(problemOf(app, partial<HostedApp>({ ...numbers, reason: null }))).toBeUndefined();
+  });
+
+  test("the way back from a serving deployment is the newest earlier one of another image", () => {
+    const entry = (number: number, status: AppDeployment["status"], digest: string, isServing = false) =>
+      partial<AppDeployment>({ number, status, image_digest: digest, serves: isServing });
+    const list = [
+      entry(5, "failed", "c"),
+      entry(4, "succeeded", "b", true),
+      entry(3, "succeeded", "b"),
+      entry(2, "failed", "x"),
+      entry(1, "succeeded", "a"),
+    ];
+    expect(wayBack(list)?.number).toBe(1);
+    expect(wayBack(list.slice(0, 3))).toBeUndefined();
+    expect(wayBack([entry(1, "failed", "a")])).toBeUndefined();
+  });
+
+  test.each([
+    ["Starting", null, "Error", "no release", "none"],
+    ["Starting", null, "Deploying", "Starting", "busy"],
+    ["Starting", "d", "Error", "Starting", "busy"],
+    ["Running", "d", "Running", "Running", "good"],
+  ] as const)("a machine that is %s with the release %s of an app in %s is %s", (status, release, of, text, tone) =>
+    expect(machineState(partial<AppNode>({ status, deployment_id: release }), partial<App>({ status: of }))).toEqual({
+      text,
+      tone,
+    }),
+  );
 });
 
 test.each([

@@ -3,13 +3,14 @@ import type {
   App,
   AppDeployment,
   AppDeploymentStatus,
+  AppNode,
   FilesAccess,
   HostedApp,
   ManagedService,
 } from "@holdfast/sdk/responses.ts";
 import { durationText } from "../format.ts";
 import { isOpen } from "../services/service-view.ts";
-import type { Tone } from "../tone.ts";
+import { type Tone, toneOf } from "../tone.ts";
 import { linesOf } from "./app-view.ts";
 
 /** Variables as text: a line "NAME=value" each, by name. */
@@ -161,6 +162,69 @@ export function deploymentDuration({
   finished_at: end,
 }: Pick<AppDeployment, "created_at" | "finished_at">): string {
   return end === null ? "" : durationText((Date.parse(end) - Date.parse(start)) / 1_000);
+}
+
+/** What a user reads of an app that does not work as it should. */
+export interface Problem {
+  readonly tone: "bad" | "warn";
+  readonly title: string;
+  readonly reason: string;
+  /** What clients get now, and what to do. */
+  readonly advice: string;
+  /** Number of the deployment that failed; undefined if none did. */
+  readonly failed?: number;
+  readonly lines: readonly string[];
+}
+
+/** The problem of a hosted app; undefined without one. */
+export function problemOf({ status, operation }: App, hosted: HostedApp): Problem | undefined {
+  const { reason, failed_deployment_number: failed, serving_deployment_number: serving } = hosted;
+  if (reason === null) return undefined;
+  if (status === "Error" && serving !== null)
+    return {
+      tone: "bad",
+      title: "The app has failed",
+      reason,
+      advice: "Clients get 503. The machines start the program again until it is healthy: its log has the cause.",
+      lines: hosted.last_lines,
+    };
+  if (failed !== null)
+    return {
+      tone: "bad",
+      title: `Deployment ${failed} (${hosted.failed_image_ref ?? ""}) failed`,
+      reason,
+      advice:
+        serving === null
+          ? "Nothing serves, so clients get 503. Correct the image or its settings, then deploy again."
+          : `Deployment ${serving} (${hosted.serving_image_ref ?? ""}) serves on, so clients notice nothing. ` +
+            "Correct the image or its settings, then deploy again.",
+      failed,
+      lines: hosted.last_lines,
+    };
+  const [title, advice] = isOpen(operation)
+    ? ["The deployment is delayed", "It is tried again until it has made no progress for too long."]
+    : ["The app is not healthy", "The machines start the program again until it is healthy: its log has the cause."];
+  return { tone: "warn", title, reason, advice, lines: [] };
+}
+
+/** The newest deployment of another image that served before the one that serves; undefined without one. */
+export function wayBack(deployments: readonly AppDeployment[]): AppDeployment | undefined {
+  const serving = deployments.find(({ serves }) => serves);
+  return deployments
+    .toSorted((a, b) => b.number - a.number)
+    .find(
+      ({ number, status, image_digest: digest }) =>
+        serving !== undefined && status === "succeeded" && number < serving.number && digest !== serving.image_digest,
+    );
+}
+
+/** State of a machine: one that has no release to run does not start anything. */
+export function machineState(
+  { status, deployment_id: release }: AppNode,
+  app: App,
+): { readonly text: string; readonly tone: Tone } {
+  const isIdle = status === "Starting" && release === null && (app.status === "Error" || app.status === "Stopped");
+  return isIdle ? { text: "no release", tone: "none" } : { text: status, tone: toneOf(status) };
 }
 
 /** The reason why an app cannot be changed now; undefined if it can. */
