@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ageText, bytesText, durationText, labelOf, metricText, numberText, priceText } from "./format.ts";
+import { ageText, bytesText, durationText, labelOf, metricText, numberText, priceText, spanText } from "./format.ts";
 
 test.each([
   [0, "0 s"],
@@ -38,3 +38,9 @@ test("names of the API read as labels", () => {
   expect(labelOf("allowed_cidrs")).toBe("Allowed CIDRs");
   expect(labelOf("disk_iops")).toBe("Disk IOPS");
 });
+
+test.each([
+  ["2030-01-01T00:01:15Z", "1 min"],
+  ["2030-01-01T00:00:09Z", "9 s"],
+  [null, ""],
+])("the time to %s is %j", (end, text) => expect(spanText("2030-01-01T00:00:00Z", end)).toBe(text));

@@ -14,6 +14,11 @@ export function durationText(seconds: number): string {
   return `${numberText(Math.floor(rounded / size))} ${unit}`;
 }
 
+/** The time from `start` to `end`, such as "9 s"; empty before the end. */
+export function spanText(start: string, end: string | null): string {
+  return end === null ? "" : durationText((Date.parse(end) - Date.parse(start)) / 1_000);
+}
+
 /** The age of a time: "just now", "5 min ago"; "in 5 min" for a future time. */
 export function ageText(time: string, now: number): string {
   const seconds = (now - Date.parse(time)) / 1_000;

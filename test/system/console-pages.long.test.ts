@@ -160,6 +160,86 @@ describe("each page of the console", { timeout: longMs }, () => {
     await replica.waitFor({ state: "detached", timeout: longMs });
   });
 
+  it("verifies a backup, changes the schedule, and forks the service", async () => {
+    const page = await fixture.openSignedIn();
+    await fixture.settled(page);
+    await page.goto(`${fixture.platform.admin.base_url}/console/services/${service.id}/backups`);
+    await page.getByRole("button", { name: "Take a backup" }).click();
+    await page.getByRole("button", { name: /^Verify/ }).click({ timeout: longMs });
+    const verified = page.getByRole("table", { name: "Backups" }).locator("[data-title=Verified] time");
+    await verified.waitFor({ timeout: longMs });
+    await page.getByLabel("Time of the daily backup, in UTC").fill("03:05");
+    await page.getByLabel("Days that automated backups are retained").fill("9");
+    await page.locator("section", { hasText: "Schedule" }).getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved", { exact: true }).waitFor();
+    const settings = await fixture.platform.rest.get(`/managed-services/${service.id}/backup-settings`);
+    expect(settings.json).toMatchObject({ hour: 3, minute: 5, retention_days: 9 });
+    await page.getByLabel("Name of the fork").fill("No name");
+    await page.getByRole("button", { name: "Create the fork" }).click();
+    await page.getByText("Must be 1 to 40 lower-case letters").waitFor();
+    await page.getByLabel("Name of the fork").fill("copy");
+    await page.getByRole("button", { name: "Create the fork" }).click();
+    await page.getByRole("heading", { name: "copy", level: 1 }).waitFor();
+  });
+
+  it("resets a password, which is on the page once it is revealed, and deletes a database", async () => {
+    const page = await fixture.openSignedIn();
+    await fixture.settled(page);
+    await page.goto(`${fixture.platform.admin.base_url}/console/services/${service.id}/users`);
+    const confirm = async (button: string, name: string) => {
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("textbox").fill(name);
+      await dialog.getByRole("button", { name: button }).click();
+    };
+    await page.getByRole("button", { name: "Reset password" }).click();
+    await confirm("Reset password", "app_user");
+    await page.getByText("The new password of app_user").waitFor();
+    await page.getByRole("button", { name: "Reveal the new password" }).click();
+    const path = `/managed-services/${service.id}/database-users/app_user/reveal-password`;
+    const { json } = await fixture.platform.rest.post<{ password: string }>(path, {});
+    expect(await page.getByRole("group", { name: "the new password" }).innerText()).toBe(json.password);
+    await fixture.expectAccessible(page, "a new password");
+    await page.getByLabel("Name of the database").fill("junk");
+    await page.getByRole("button", { name: "Add database" }).click();
+    const row = page.getByRole("table", { name: "Databases" }).getByRole("row").filter({ hasText: "junk" });
+    await row.getByRole("button", { name: "Delete" }).click();
+    await confirm("Delete database", "junk");
+    await row.waitFor({ state: "detached" });
+  });
+
+  it("changes the user's password, which ends the other sessions and not this one", async () => {
+    const { rest, operator } = fixture.platform;
+    const [former, next] = ["four words that rhyme", "five other words that do not"];
+    const platform = rest.as(operator);
+    const { json } = await platform.post<{ setup_token: string }>("/users", { username: "nora" });
+    await platform.post("/users/setup", { token: json.setup_token, password: former });
+    const { json: me } = await rest.get<{ organization_id: string }>("/me");
+    await rest.post(`/organizations/${me.organization_id}/members`, { user_id: "nora", role: "viewer" });
+    const signIn = async (password: string) => {
+      const page = await fixture.open("sessions");
+      await page.getByLabel("User name").fill("nora");
+      await page.getByLabel("Password").fill(password);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByLabel("Current password").waitFor();
+      return page;
+    };
+    const other = await signIn(former);
+    const page = await signIn(former);
+    await page.getByLabel("Current password").fill("another one");
+    await page.getByLabel("New password", { exact: true }).fill(next);
+    await page.getByLabel("New password, again").fill(next);
+    await page.getByRole("button", { name: "Change password" }).click();
+    await page.getByText("Is not the current password.").waitFor();
+    expect(await page.getByLabel("New password", { exact: true }).inputValue()).toBe(next);
+    await page.getByLabel("Current password").fill(former);
+    await page.getByRole("button", { name: "Change password" }).click();
+    await page.getByText("Changed: your other sessions have ended").waitFor();
+    expect(await page.getByLabel("New password", { exact: true }).inputValue()).toBe("");
+    await other.reload();
+    await other.getByRole("button", { name: "Sign in" }).waitFor();
+    await signIn(next);
+  });
+
   it("creates a token of some services, which sees these alone", async () => {
     const page = await fixture.openSignedIn();
     await fixture.settled(page);

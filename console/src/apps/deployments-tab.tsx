@@ -1,4 +1,5 @@
 import type { AppDeployment, AppNode } from "@holdfast/sdk/responses.ts";
+import { spanText } from "../format.ts";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
@@ -11,7 +12,6 @@ import type { HostedAppProps } from "./app-props.ts";
 import {
   changeRefusal,
   type DeploymentInput,
-  deploymentDuration,
   deploymentInputOf,
   deploymentOf,
   deploymentState,
@@ -54,7 +54,7 @@ export function DeploymentsTab({ app, hosted, reload }: HostedAppProps) {
             ),
           ],
           ["Created", ({ created_at: time }) => <Age time={time} />],
-          ["Took", (deployment) => <span class="number">{deploymentDuration(deployment)}</span>],
+          ["Took", ({ created_at: start, finished_at: end }) => <span class="number">{spanText(start, end)}</span>],
           [
             "",
             ({ id, number, serves, status }) =>

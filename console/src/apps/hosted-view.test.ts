@@ -5,7 +5,6 @@ import {
   attachableTo,
   attachmentOf,
   changeRefusal,
-  deploymentDuration,
   deploymentInputOf,
   deploymentOf,
   deploymentState,
@@ -90,14 +89,6 @@ describe("a deployment", () => {
     expect(deploymentState(partial<AppDeployment>({ status, serves }))).toEqual({ text, tone }),
   );
 });
-
-test.each([
-  ["2030-01-01T00:01:15Z", "1 min"],
-  ["2030-01-01T00:00:09Z", "9 s"],
-  [null, ""],
-])("a deployment that ends at %s took %j", (finished_at, text) =>
-  expect(deploymentDuration({ created_at: "2030-01-01T00:00:00Z", finished_at })).toBe(text),
-);
 
 test("a new app has an image only if the platform hosts it", () => {
   const input = { ...deploymentInputOf(null), name: "shop", home: "", plan: "", replicas: "2", image: "shop:1" };

@@ -8,7 +8,6 @@ import type {
   HostedApp,
   ManagedService,
 } from "@holdfast/sdk/responses.ts";
-import { durationText } from "../format.ts";
 import { isOpen } from "../services/service-view.ts";
 import { type Tone, toneOf } from "../tone.ts";
 import { linesOf } from "./app-view.ts";
@@ -154,14 +153,6 @@ const deploymentTones: Readonly<Record<AppDeploymentStatus, Tone>> = {
 /** State of a deployment: "serves" for the one that clients reach. */
 export function deploymentState({ status, serves }: AppDeployment): { readonly text: string; readonly tone: Tone } {
   return serves ? { text: "serves", tone: "good" } : { text: status, tone: deploymentTones[status] };
-}
-
-/** Time that a deployment took, such as "9 s"; empty while it deploys. */
-export function deploymentDuration({
-  created_at: start,
-  finished_at: end,
-}: Pick<AppDeployment, "created_at" | "finished_at">): string {
-  return end === null ? "" : durationText((Date.parse(end) - Date.parse(start)) / 1_000);
 }
 
 /** What a user reads of an app that does not work as it should. */

@@ -1,16 +1,26 @@
+import { bytesText, numberText } from "../format.ts";
+
 /** Title of an event by its type: "Service created" for "service.created". */
 export function eventTitle(type: string): string {
   const text = type.replaceAll(/[._]/g, " ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The texts and numbers in an event's data, without ids, as one line. */
+/** The texts and numbers in an event's data with their units, without ids, as one line. */
 export function eventDetail(data: object): string {
   return Object.entries(data)
-    .filter(([name, value]) => !name.endsWith("_id") && ["string", "number", "boolean"].includes(typeof value))
+    .filter(([name, value]) => !name.endsWith("_id") && value !== "")
+    .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
     .slice(0, 4)
-    .map(([name, value]) => `${name.replaceAll("_", " ")}: ${String(value)}`)
+    .map(([name, value]) => detailOf(name, value))
     .join(", ");
+}
+
+function detailOf(name: string, value: string | number | boolean): string {
+  const title = (unit: string) => name.slice(0, name.length - unit.length).replaceAll("_", " ");
+  if (typeof value === "number" && name.endsWith("_bytes")) return `${title("_bytes")}: ${bytesText(value)}`;
+  if (typeof value === "number" && name.endsWith("_seconds")) return `${title("_seconds")}: ${numberText(value)} s`;
+  return `${title("")}: ${typeof value === "number" ? numberText(value) : String(value)}`;
 }
 
 /** The service of an event; undefined for an event of another object. */

@@ -6,6 +6,8 @@ import { ErrorNotice } from "../parts/notice.tsx";
 import { Age, Badge, PageHead } from "../parts/parts.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { account, signOut } from "../session/account.ts";
+import { browserName } from "./browser-name.ts";
+import { PasswordCard } from "./password-card.tsx";
 
 /** The user's sessions in browsers. */
 export function SessionsPage() {
@@ -21,7 +23,7 @@ export function SessionsPage() {
     <>
       <PageHead
         title="Sessions"
-        about="Browsers in which you are signed in"
+        about="Browsers in which you are signed in, and your password"
         actions={
           <Button busy={action.isBusy} onClick={() => action.run(() => signOut("all"))}>
             Sign out everywhere
@@ -36,7 +38,7 @@ export function SessionsPage() {
         icon="list"
         empty="No sessions"
         columns={[
-          ["Browser", ({ user_agent: browser }) => browser || "unknown"],
+          ["Browser", ({ user_agent: browser }) => <span title={browser}>{browserName(browser)}</span>],
           ["Signed in", ({ created_at: time }) => <Age time={time} />],
           ["From", ({ created_from: address }) => <span class="mono small">{address}</span>],
           ["Last use", ({ last_used_at: time, created_at: created }) => <Age time={time ?? created} />],
@@ -53,6 +55,7 @@ export function SessionsPage() {
           ],
         ]}
       />
+      <PasswordCard />
     </>
   );
 }

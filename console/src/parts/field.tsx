@@ -11,7 +11,7 @@ interface FieldProps {
 interface TextFieldProps extends FieldProps {
   readonly value: string;
   readonly onInput: (value: string) => void;
-  readonly type?: "text" | "password" | "number" | "search" | "datetime-local";
+  readonly type?: "text" | "password" | "number" | "search" | "datetime-local" | "time";
   readonly autocomplete?: string;
   readonly required?: boolean;
   readonly lines?: boolean;

@@ -1,24 +1,21 @@
 import { useState } from "preact/hooks";
 import type { Backup, ManagedService } from "@holdfast/sdk/responses.ts";
-import { bytesText, durationText } from "../format.ts";
-import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
-import { Button } from "../parts/button.tsx";
 import { TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
-import { ErrorNotice } from "../parts/notice.tsx";
-import { Age, Badge, Card, Facts } from "../parts/parts.tsx";
-import { useAction } from "../parts/use-action.ts";
+import { Age, Card, Facts } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
+import { BackupSettingsCard } from "./backup-settings-card.tsx";
+import { BackupsTable } from "./backups-table.tsx";
 import { faultOfTime, timeInputOf, positionOf, timeLineOf } from "./backups-view.ts";
+import { ForkCard } from "./fork-card.tsx";
 import { toneOf } from "../tone.ts";
 import type { TabProps } from "./tab-props.ts";
 
-/** Backups, and a restore of any point in time into a new service. */
+/** Backups with their schedule, and new services of their data or of that of any point in time. */
 export function BackupsTab({ service, reload }: TabProps) {
-  const action = useAction();
   const backups = useLive<readonly Backup[]>(
     `backups ${service.id}`,
     async (signal) => {
@@ -31,45 +28,12 @@ export function BackupsTab({ service, reload }: TabProps) {
       pollIntervalMs: (data) => (data?.some(({ status }) => toneOf(status) === "busy") ? 1_000 : 15_000),
     },
   );
-  const take = () =>
-    action.run(async () => {
-      await account.value.client.backups.create(service.id);
-      backups.reload();
-      reload();
-    });
   return (
     <>
       <Restore service={service} />
-      <ErrorNotice error={action.error} />
-      <LiveTable
-        title="Backups"
-        live={backups}
-        keyOf={({ id }) => id}
-        icon="clock"
-        empty="The first backup is taken automatically once the service runs"
-        actions={
-          <Button icon="plus" busy={action.isBusy} refusal={refusalOf("services:write")} onClick={take}>
-            Take a backup
-          </Button>
-        }
-        columns={[
-          ["Taken", ({ created_at: time }) => <Age time={time} />],
-          [
-            "State",
-            ({ status, error_message: message }) => (
-              <span class="row">
-                <Badge tone={toneOf(status)}>{status}</Badge>
-                {message !== null && <span class="small">{message}</span>}
-              </span>
-            ),
-          ],
-          ["Kind", ({ kind }) => kind],
-          ["Reason", ({ trigger }) => trigger],
-          ["Size", ({ size_bytes: size }) => (size === null ? "" : bytesText(size))],
-          ["Duration", ({ duration_seconds: seconds }) => (seconds === null ? "" : durationText(seconds))],
-          ["Deleted", ({ expires_at: time }) => (time === null ? "never" : <Age time={time} />)],
-        ]}
-      />
+      <BackupsTable service={service} reload={reload} backups={backups} />
+      <ForkCard service={service} backups={backups.data ?? []} />
+      <BackupSettingsCard serviceId={service.id} />
     </>
   );
 }

@@ -1,4 +1,5 @@
-import type { ServiceBackups, TimeRange } from "@holdfast/sdk/responses.ts";
+import type { BackupSettingsChange } from "@holdfast/sdk/requests.ts";
+import type { Backup, BackupSettings, ServiceBackups, TimeRange } from "@holdfast/sdk/responses.ts";
 
 /** A part of the time line, in percent of its width. */
 interface Part {
@@ -56,4 +57,46 @@ function localText(time: string): string {
 export function timeInputOf(timeMs: number): string {
   const local = new Date(timeMs - new Date(timeMs).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 19);
+}
+
+/** True for a backup that is still taken. */
+export function isUnfinished({ status }: Pick<Backup, "status">): boolean {
+  return status === "pending" || status === "running";
+}
+
+/** Reason why a backup cannot be verified; undefined if it can. */
+export function verificationRefusal({ status }: Pick<Backup, "status">): string | undefined {
+  if (status === "verifying") return "The backup is being verified.";
+  return status === "completed" ? undefined : "A failed backup has nothing to verify.";
+}
+
+/** Reason why a backup cannot be deleted; undefined if it can. */
+export function deletionRefusal({ status, backup_type: type }: Pick<Backup, "status" | "backup_type">) {
+  if (type === "automated") return "An automated backup is deleted at the end of its retention.";
+  return status === "completed" || status === "failed" ? undefined : "The backup is not finished yet.";
+}
+
+/** A backup by its time, in UTC, for a choice and a confirmation. */
+export function nameOfBackup({ created_at: time }: Pick<Backup, "created_at">): string {
+  return `${time.slice(0, 10)} ${time.slice(11, 19)} UTC`;
+}
+
+/** The input of the form of the schedule. */
+export interface ScheduleInput {
+  /** Such as "03:05". */
+  readonly time: string;
+  readonly days: string;
+}
+
+export function scheduleOf({ hour, minute, retention_days: days }: BackupSettings): ScheduleInput {
+  return { time: `${twoDigits(hour)}:${twoDigits(minute)}`, days: String(days) };
+}
+
+export function settingsChangeOf({ time, days }: ScheduleInput): BackupSettingsChange {
+  const [hour, minute] = time.split(":").map(Number);
+  return { hour, minute, retention_days: Number(days) };
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, "0");
 }

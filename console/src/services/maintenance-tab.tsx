@@ -21,6 +21,7 @@ import {
 } from "./maintenance-view.ts";
 import { isOpen } from "./service-view.ts";
 import type { TabProps } from "./tab-props.ts";
+import { UpgradeCard } from "./upgrade-card.tsx";
 
 /** Pending updates of a service, and the window in which they start automatically. */
 export function MaintenanceTab({ service, reload }: TabProps) {
@@ -79,6 +80,7 @@ export function MaintenanceTab({ service, reload }: TabProps) {
           ["Starts", ({ apply_at: time }) => (time === null ? "by request" : <Age time={time} />)],
         ]}
       />
+      <UpgradeCard service={service} reload={reload} />
       {data !== undefined && (
         <WindowCard
           key={windowText(data.window)}

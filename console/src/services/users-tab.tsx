@@ -1,11 +1,13 @@
+import { useState } from "preact/hooks";
 import { ApiError } from "@holdfast/sdk/errors.ts";
-import type { Database, DatabaseUser, UserRole } from "@holdfast/sdk/responses.ts";
+import type { Database, DatabasePassword, DatabaseUser, UserRole } from "@holdfast/sdk/responses.ts";
 import { bytesText } from "../format.ts";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { DestroyButton } from "../parts/destroy-button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
+import { Notice } from "../parts/notice.tsx";
 import { Age, Badge, Card, Secret } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { account, refusalOf } from "../session/account.ts";
@@ -31,9 +33,17 @@ export function UsersTab({ service: { id } }: TabProps) {
     (signal) => databases.list(id, { signal }).toArray(),
     options,
   );
+  const [reset, setReset] = useState<DatabasePassword | undefined>();
   const reveal = async (username: string) => (await databaseUsers.revealPassword(id, username)).password;
+  const [writes, secrets] = [refusalOf("services:write"), refusalOf("services:secrets")];
   return (
     <>
+      {reset !== undefined && (
+        <Notice tone="good">
+          <p>The new password of {reset.username}. Give it to the programs that connect as this user.</p>
+          <Secret key={reset.username} load={async () => reset.password} label="the new password" />
+        </Notice>
+      )}
       <LiveTable
         title="Users"
         live={users}
@@ -47,7 +57,9 @@ export function UsersTab({ service: { id } }: TabProps) {
           [
             "Password",
             ({ username, managed }) =>
-              managed ? (
+              managed && secrets !== undefined ? (
+                <i class="quiet small">{secrets}</i>
+              ) : managed ? (
                 <Secret load={() => reveal(username)} label={`the password of ${username}`} />
               ) : (
                 <i class="quiet">own</i>
@@ -56,16 +68,28 @@ export function UsersTab({ service: { id } }: TabProps) {
           [
             "",
             ({ username }) => (
-              <DestroyButton
-                text="Delete"
-                refusal={refusalOf("services:write")}
-                title="Delete the user"
-                name={username}
-                action="Delete user"
-                destroy={() => databaseUsers.delete(id, username).then(users.reload)}
-              >
-                <p>Its sessions are terminated, and it cannot connect again. Its tables pass to the default user.</p>
-              </DestroyButton>
+              <span class="row end">
+                <DestroyButton
+                  text="Reset password"
+                  refusal={secrets}
+                  title="Reset the password"
+                  name={username}
+                  action="Reset password"
+                  destroy={async () => setReset(await databaseUsers.resetPassword(id, username))}
+                >
+                  <p>Programs with the former password cannot connect again. Open connections stay.</p>
+                </DestroyButton>
+                <DestroyButton
+                  text="Delete"
+                  refusal={writes}
+                  title="Delete the user"
+                  name={username}
+                  action="Delete user"
+                  destroy={() => databaseUsers.delete(id, username).then(users.reload)}
+                >
+                  <p>Its sessions are terminated, and it cannot connect again. Its tables pass to the default user.</p>
+                </DestroyButton>
+              </span>
             ),
           ],
         ]}
@@ -84,6 +108,24 @@ export function UsersTab({ service: { id } }: TabProps) {
               ["Owner", ({ owner }) => owner],
               ["Size", ({ size_bytes: size }) => bytesText(size)],
               ["State", ({ state }) => <Badge tone={state === "ready" ? "good" : "warn"}>{state}</Badge>],
+              [
+                "",
+                ({ name }) => (
+                  <DestroyButton
+                    text="Delete"
+                    refusal={writes}
+                    title="Delete the database"
+                    name={name}
+                    action="Delete database"
+                    destroy={() => databases.delete(id, name).then(stored.reload)}
+                  >
+                    <p>
+                      The database is dropped with all of its data, and its connections end. Only a backup of the
+                      service has the data afterwards.
+                    </p>
+                  </DestroyButton>
+                ),
+              ],
             ]}
           />
           <NewDatabase serviceId={id} owners={users.data ?? []} reload={stored.reload} />
