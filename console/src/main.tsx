@@ -7,6 +7,7 @@ import { pages } from "./pages.tsx";
 import { followLinks, currentAddress } from "./router/location.ts";
 import { matchRoute } from "./router/match.ts";
 import { type Account, signInState, start } from "./session/account.ts";
+import { SetUpPage } from "./session/set-up-page.tsx";
 import { SignInPage } from "./session/sign-in-page.tsx";
 import { MissingPage } from "./shell/missing-page.tsx";
 import { Shell } from "./shell/shell.tsx";
@@ -20,6 +21,7 @@ function App() {
         <Loading />
       </main>
     );
+  if (state.kind === "set-up") return <SetUpPage setUp={state.setUp} />;
   if (state.kind === "signed-out") return <SignInPage notice={state.notice} />;
   return <SignedIn account={state.account} />;
 }

@@ -240,6 +240,75 @@ describe("each page of the console", { timeout: longMs }, () => {
     await signIn(next);
   });
 
+  it("saves the edited settings alone, and shows the changes of another client in the others", async () => {
+    const { rest, admin } = fixture.platform;
+    const path = `/managed-services/${service.id}`;
+    const page = await fixture.openSignedIn();
+    await fixture.settled(page);
+    await page.goto(`${admin.base_url}/console/services/${service.id}/settings`);
+    await page.getByLabel("Name", { exact: true }).fill("renamed");
+    await rest.patch(path, { deletion_protection: true, allowed_cidrs: ["127.0.0.0/8", "10.8.0.0/16"] });
+    await page.getByLabel("Protect from deletion").and(page.locator(":checked")).waitFor();
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("renamed");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved", { exact: true }).waitFor();
+    expect((await rest.get(path)).json).toMatchObject({
+      name: "renamed",
+      deletion_protection: true,
+      allowed_cidrs: ["127.0.0.0/8", "10.8.0.0/16"],
+    });
+    await rest.patch(path, { name: "orders", deletion_protection: false });
+  });
+
+  it("proposes a time to restore that it accepts, with seconds", async () => {
+    const page = await fixture.openSignedIn();
+    await fixture.settled(page);
+    await page.goto(`${fixture.platform.admin.base_url}/console/services/${service.id}/backups`);
+    const time = page.getByLabel("Time, in your local time zone");
+    for (const chosen of [undefined, "2030-01-01T00:00:01"]) {
+      if (chosen !== undefined) await time.fill(chosen);
+      expect(await time.evaluate("(input) => input.checkValidity()")).toBe(true);
+    }
+  });
+
+  it("keeps the input of a form when the session ends, until the same user signs in again", async () => {
+    const { admin } = fixture.platform;
+    const page = await fixture.openSignedIn();
+    await fixture.settled(page);
+    await page.goto(`${admin.base_url}/console/webhooks`);
+    await page.getByLabel("Address", { exact: true }).fill("https://kept.example/hook");
+    await page.context().clearCookies();
+    await page.getByRole("button", { name: /webhook/ }).click();
+    await page.getByText("Your session has ended").waitFor();
+    await page.getByLabel("User name").fill(admin.username);
+    await page.getByLabel("Password").fill(admin.password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Webhooks", level: 1 }).waitFor();
+    expect(await page.getByLabel("Address", { exact: true }).inputValue()).toBe("https://kept.example/hook");
+  });
+
+  it("lets a new user set the first password in the browser", async () => {
+    const page = await fixture.openSignedIn();
+    await fixture.settled(page);
+    await page.goto(`${fixture.platform.admin.base_url}/console/members`);
+    await page.getByLabel("User name").fill("olga");
+    await page.getByRole("button", { name: "Add user" }).click();
+    const link = await page.getByRole("group", { name: "the link to set the password" }).innerText();
+    const first = await fixture.open(new URL(link.trim()).hash);
+    await first.getByRole("heading", { name: "Set your password" }).waitFor();
+    expect(first.url()).not.toContain("set_up");
+    await fixture.expectAccessible(first, "the first password");
+    await fixture.screenshot(first, "first password");
+    await first.getByLabel("Password", { exact: true }).fill("short");
+    await first.getByLabel("Password, again").fill("short");
+    await first.getByRole("button", { name: "Set password" }).click();
+    await first.getByText("Correct the marked fields.").waitFor();
+    await first.getByLabel("Password", { exact: true }).fill("six words that nobody has used");
+    await first.getByLabel("Password, again").fill("six words that nobody has used");
+    await first.getByRole("button", { name: "Set password" }).click();
+    await first.getByText("olga").waitFor();
+  });
+
   it("creates a token of some services, which sees these alone", async () => {
     const page = await fixture.openSignedIn();
     await fixture.settled(page);

@@ -78,7 +78,7 @@ export function ChannelPage({ id }: { readonly id: string }) {
           >
             <p class="quiet">Send a test to see whether it arrives.</p>
           </LiveTable>
-          <Settings key={channel.updated_at} channel={channel} reload={live.reload} />
+          <Settings channel={channel} reload={live.reload} />
           <DeletionCard
             kind="channel"
             name={channel.name}
@@ -116,9 +116,11 @@ function Settings({ channel, reload }: { readonly channel: Channel; readonly rel
         action="Save"
         kind="primary"
         refusal={refusalOf("webhooks:write")}
-        send={async ({ name, target }) => {
-          const isSame = target === targetOf(channel);
-          const change = { name, ...(!isSame && { config: { [field]: target.trim() } }) };
+        send={async (_, __, { name, target }) => {
+          const change = {
+            ...(name !== undefined && { name }),
+            ...(target !== undefined && { config: { [field]: target.trim() } }),
+          };
           await account.value.client.channels.update(channel.id, change);
           showToast("good", "Saved");
           reload();

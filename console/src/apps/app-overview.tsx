@@ -45,7 +45,7 @@ export function AppOverview({ app, reload }: AppProps) {
         </Card>
       )}
       {hosted !== null && <Programs app={app} hosted={hosted} reload={reload} />}
-      <HomePage key={app.home_url} app={app} reload={reload} />
+      <HomePage app={app} reload={reload} />
       <Card title="Identifier">
         <Copyable text={app.id} label="id of the app" />
       </Card>

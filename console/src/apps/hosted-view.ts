@@ -155,12 +155,12 @@ export function deploymentState({ status, serves }: AppDeployment): { readonly t
   return serves ? { text: "serves", tone: "good" } : { text: status, tone: deploymentTones[status] };
 }
 
-/** What a user reads of an app that does not work as it should. */
+/** The problem of an app, as texts for users. */
 export interface Problem {
   readonly tone: "bad" | "warn";
   readonly title: string;
   readonly reason: string;
-  /** What clients get now, and what to do. */
+  /** The effect on clients, and the next step. */
   readonly advice: string;
   /** Number of the deployment that failed; undefined if none did. */
   readonly failed?: number;

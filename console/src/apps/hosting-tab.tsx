@@ -80,8 +80,11 @@ function Times({ app, hosted, reload }: HostedAppProps) {
         form={form}
         action="Save"
         refusal={refusalOf("apps:write") ?? changeRefusal(app) ?? (isSame ? "Nothing was changed." : undefined)}
-        send={async () => {
-          const change = { start_timeout_seconds: Number(start), drain_seconds: Number(drain) };
+        send={async (_, __, edited) => {
+          const change = {
+            ...(edited.start !== undefined && { start_timeout_seconds: Number(edited.start) }),
+            ...(edited.drain !== undefined && { drain_seconds: Number(edited.drain) }),
+          };
           await account.value.client.apps.update(app.id, change);
           showToast("good", "Saved");
           reload();

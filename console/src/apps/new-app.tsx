@@ -114,7 +114,8 @@ export function NewApp() {
 function Push({ registry: { host, repository } }: { readonly registry: AppRegistry }) {
   const text = [
     "holdfast apps registry-login   # prints a password for an hour",
-    `skopeo copy --dest-creds "token:$PASSWORD" docker-archive:shop.tar docker://${host}/${repository}/shop:1`,
+    "mkdir -p certs && cp ca.pem certs/ca.crt   # ca.pem of the connection page of a service",
+    `skopeo copy --dest-cert-dir certs --dest-creds "token:$PASSWORD" docker-archive:shop.tar docker://${host}/${repository}/shop:1`,
   ].join("\n");
   return (
     <details>

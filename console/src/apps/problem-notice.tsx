@@ -14,7 +14,7 @@ interface ProblemProps extends HostedAppProps {
   readonly hasForm?: boolean;
 }
 
-/** Why the app or its newest deployment does not work: what clients get, what to do, and what the release printed. */
+/** The problem of the app or its newest deployment, its effect on clients, the next steps, and the last lines. */
 export function ProblemNotice({ app, hosted, reload, hasForm = false }: ProblemProps) {
   const deployments = useDeployments(app);
   const problem = problemOf(app, hosted);

@@ -16,6 +16,15 @@ import { pollMsOf, toneOf } from "../tone.ts";
 import type { AppProps } from "./app-props.ts";
 import { authOf } from "./app-view.ts";
 
+interface AuthProps extends AppProps {
+  readonly auth: AppAuth;
+}
+
+interface EnableProps extends AppProps {
+  /** The sign-in that failed or was disabled; undefined for an app that never had one. */
+  readonly auth: AppAuth | undefined;
+}
+
 /** The issuer of the app with its keys, or the form that enables the sign-in. */
 export function SignInTab({ app }: AppProps) {
   const { auth } = account.value.client;
@@ -23,11 +32,33 @@ export function SignInTab({ app }: AppProps) {
     pollIntervalMs: (data) => pollMsOf(data && [data.status]),
   });
   const { data, error, reload } = live;
-  if (error instanceof NotFound) return <Enable app={app} reload={reload} />;
-  if (data === undefined)
+  const isAbsent = error instanceof NotFound;
+  if (data === undefined && !isAbsent)
     return error === undefined ? <Loading rows={6} /> : <ErrorNotice error={error} onRetry={reload} />;
+  const isOff = isAbsent || data?.status === "Disabled" || data?.status === "Failed";
+  return (
+    <>
+      {data !== undefined && <Issuer app={app} auth={data} reload={reload} />}
+      {/* The same form before and after an attempt, so that its input remains. */}
+      {isOff && <Enable key="enable" app={app} auth={data} reload={reload} />}
+      {data !== undefined && (
+        <>
+          {!isOff && <Appearance auth={data} reload={reload} />}
+          <Keys appId={app.id} />
+          <p class="quiet small">
+            Providers of sign-ins and tests of mail have a form in{" "}
+            <a href={`${hrefOf("resources")}?text=auth`}>all resources</a>.
+          </p>
+        </>
+      )}
+    </>
+  );
+}
+
+/** State and settings of the issuer, and the button that disables it. */
+function Issuer({ app, auth: data, reload }: AuthProps) {
+  const { auth } = account.value.client;
   const refusal = refusalOf("apps:write");
-  const isOff = data.status === "Disabled" || data.status === "Failed";
   return (
     <>
       {data.failure_reason !== null && <Notice tone="bad">{data.failure_reason}</Notice>}
@@ -75,26 +106,22 @@ export function SignInTab({ app }: AppProps) {
           />
         </div>
       </Card>
-      {isOff ? <Enable app={app} reload={reload} /> : <Appearance auth={data} reload={reload} />}
-      <Keys appId={app.id} />
-      <p class="quiet small">
-        Providers of sign-ins and tests of mail have a form in{" "}
-        <a href={`${hrefOf("resources")}?text=auth`}>all resources</a>.
-      </p>
     </>
   );
 }
 
-function Enable({ app, reload }: AppProps) {
+/** The form that enables the sign-in; after an earlier one it has its mail server, without user name and password. */
+function Enable({ app, auth, reload }: EnableProps) {
   const databases = app.attachments.filter(({ database_name: name }) => name !== "");
+  const smtp = auth !== undefined && auth.smtp.host !== "" ? auth.smtp : undefined;
   const form = useForm({
-    attachment: databases[0]?.id ?? "",
-    smtpHost: "",
-    smtpPort: "587",
+    attachment: auth?.attachment_id || (databases[0]?.id ?? ""),
+    smtpHost: smtp?.host ?? "",
+    smtpPort: String(smtp?.port ?? 587),
     smtpUser: "",
     smtpPassword: "",
-    fromAddress: "",
-    fromName: app.name,
+    fromAddress: smtp?.from_address ?? "",
+    fromName: smtp?.from_name ?? app.name,
     redirects: "",
   });
   const isAttached = databases.length > 0;
@@ -111,7 +138,6 @@ function Enable({ app, reload }: AppProps) {
         }
         send={async (input, idempotencyKey) => {
           await account.value.client.auth.enable(app.id, authOf(input), { idempotencyKey });
-          form.set("smtpPassword", "");
           reload();
         }}
       >
@@ -166,10 +192,12 @@ function Appearance({ auth, reload }: { readonly auth: AppAuth; readonly reload:
         action="Save"
         kind="primary"
         refusal={refusalOf("apps:write")}
-        send={async ({ title, color, logo, signUp }) => {
+        send={async ({ title, color, logo }, _, { signUp, ...edited }) => {
           const theme = { display_name: title, brand_color: color, ...(logo !== "" && { logo_url: logo }) };
-          const choice = signUp === "closed" ? "closed" : "open";
-          await account.value.client.auth.update(auth.app_service_id, { theme, sign_up: choice });
+          await account.value.client.auth.update(auth.app_service_id, {
+            ...(Object.keys(edited).length > 0 && { theme }),
+            ...(signUp !== undefined && { sign_up: signUp === "closed" ? "closed" : "open" }),
+          });
           showToast("good", "Saved");
           reload();
         }}

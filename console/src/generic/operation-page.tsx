@@ -3,7 +3,7 @@ import { ValidationFailed } from "@holdfast/sdk/errors.ts";
 import { memberOf } from "../member-of.ts";
 import { Button } from "../parts/button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
-import { faultOf } from "../parts/use-form.ts";
+import { faultOf } from "../parts/form-values.ts";
 import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
 import { DestroyDialog } from "../parts/destroy-button.tsx";
 import { Card, Copyable, Loading, PageHead } from "../parts/parts.tsx";

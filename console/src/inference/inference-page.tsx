@@ -123,11 +123,12 @@ function Limits({ settings, organization, reload }: LimitsProps) {
         action="Save"
         kind={settings === undefined ? "primary" : "normal"}
         refusal={refusalOf("inference:manage")}
-        send={async ({ limit, alert, isEuOnly }) => {
+        send={async (values, _, edited) => {
+          const { limit, alert, isEuOnly } = settings === undefined ? values : edited;
           await account.value.client.inference.putSettings(organization, {
-            monthly_cost_limit_cents: Math.round(Number(limit) * 100),
-            alert_pct: Number(alert),
-            eu_only: isEuOnly,
+            ...(limit !== undefined && { monthly_cost_limit_cents: Math.round(Number(limit) * 100) }),
+            ...(alert !== undefined && { alert_pct: Number(alert) }),
+            ...(isEuOnly !== undefined && { eu_only: isEuOnly }),
           });
           showToast("good", "Saved");
           reload();

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Forbidden, NotFound } from "@holdfast/sdk/errors.ts";
 import { onChange } from "./changes.ts";
 
 /** A response of the API that is requested again after changes. */
@@ -62,7 +63,8 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
           (error: unknown) => {
             if (ending.signal.aborted) return;
             setState((before) => ({ ...before, key, error }));
-            schedule.after(5_000);
+            // Only a change of the role, which is an event, changes a missing scope.
+            if (!(error instanceof Forbidden)) schedule.after(error instanceof NotFound ? 15_000 : 5_000);
           },
         )
         .finally(() => {

@@ -45,7 +45,9 @@ export function LogLines({ ownerId }: { readonly ownerId: string }) {
       <Card
         title={`Log, newest ${maxLines} lines`}
         flush
-        actions={<Button onClick={() => setPaused(!isPaused)}>{isPaused ? "Follow" : "Pause"}</Button>}
+        actions={
+          data !== undefined && <Button onClick={() => setPaused(!isPaused)}>{isPaused ? "Follow" : "Pause"}</Button>
+        }
       >
         {data === undefined ? (
           <div class="body">{error === undefined ? <Loading /> : <ErrorNotice error={error} onRetry={reload} />}</div>

@@ -10,7 +10,7 @@ import { ErrorNotice, Notice } from "../parts/notice.tsx";
 import { Age, Card, Copyable, PageHead } from "../parts/parts.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { useForm } from "../parts/use-form.ts";
-import { account, refusalOf } from "../session/account.ts";
+import { account, refusalOf, setUpLink } from "../session/account.ts";
 
 const roles: readonly (readonly [Role, string])[] = [
   ["viewer", "Viewer: reads"],
@@ -124,9 +124,13 @@ function NewMember({ organization, reload }: Omit<RemovalProps, "id">) {
         {created && (
           <Notice tone="good">
             <p>
-              Pass this token on to {created.id}. It sets the first password by <code>holdfast login --set-up</code>,
-              once and within 72 hours.
+              Pass one of these on to {created.id}, who sets the first password once and within 72 hours: the link in a
+              browser, or the token by <code>holdfast login --set-up</code>.
             </p>
+            <Copyable
+              text={setUpLink({ username: created.id, token: created.setup_token })}
+              label="the link to set the password"
+            />
             <Copyable text={created.setup_token} label="the setup token" />
           </Notice>
         )}

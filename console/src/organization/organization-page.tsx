@@ -31,7 +31,7 @@ export function OrganizationPage() {
             />
           </Card>
           <Quotas organization={organization} />
-          <Name key={organization.name} organization={organization} reload={live.reload} />
+          <Name organization={organization} reload={live.reload} />
           <NewOrganization />
           <Card title="Identifier">
             <Copyable text={organization.id} label="id of the organization" />

@@ -24,7 +24,7 @@ export function PasswordCard() {
           showToast("good", "Changed: your other sessions have ended");
         }}
       >
-        <p class="quiet">All sessions of the former password end, in this browser for a moment only.</p>
+        <p class="quiet">Your sessions in other browsers end; this browser signs in again with the new password.</p>
         <input type="hidden" autocomplete="username" value={account.value.me.name} />
         <TextField
           label="Current password"

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "./icon.tsx";
+import { showToast } from "./toasts.tsx";
 
 interface ButtonProps {
   readonly kind?: "primary" | "danger" | "plain" | "normal";
@@ -29,6 +30,8 @@ export function Button({ kind = "normal", icon, type = "button", busy = false, .
       onClick={(event) => {
         if (isOff) event.preventDefault();
         else onClick?.();
+        // A touch screen has no tooltip.
+        if (refusal !== undefined) showToast("bad", refusal);
       }}
     >
       {busy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}

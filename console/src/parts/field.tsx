@@ -26,6 +26,8 @@ export function TextField({ label, help, fault, value, onInput, lines = false, .
     id,
     class: "input",
     value,
+    // Times have seconds, and the browser refuses them without this step.
+    ...(input.type === "datetime-local" && { step: 1 }),
     "aria-invalid": fault === undefined ? undefined : ("true" as const),
     "aria-describedby": `${id}-help ${id}-fault`,
     onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
@@ -56,6 +58,7 @@ export function SelectField({ label, help, fault, value, options, onInput }: Sel
         id={id}
         class="input"
         value={value}
+        aria-invalid={fault === undefined ? undefined : "true"}
         aria-describedby={`${id}-help ${id}-fault`}
         onInput={(event) => onInput(event.currentTarget.value)}
       >

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { Button } from "./button.tsx";
 import type { IconName } from "./icon.tsx";
-import { ErrorNotice } from "./notice.tsx";
-import type { Form } from "./use-form.ts";
+import { FormFaults } from "./form-faults.tsx";
+import type { Form, Send } from "./use-form.ts";
 
 interface FormBodyProps<V extends object> {
   readonly form: Form<V>;
@@ -11,7 +11,7 @@ interface FormBodyProps<V extends object> {
   readonly icon?: IconName;
   readonly kind?: "primary" | "normal";
   readonly refusal?: string | undefined;
-  readonly send: (values: V, idempotencyKey: string) => Promise<void>;
+  readonly send: Send<V>;
   readonly children: ComponentChildren;
 }
 
@@ -26,7 +26,7 @@ export function FormBody<V extends object>({ form, action, send, children, ...bu
       }}
     >
       {children}
-      <ErrorNotice error={form.error} />
+      <FormFaults form={form} />
       <div class="row">
         <Button {...button} type="submit" busy={form.isBusy}>
           {action}

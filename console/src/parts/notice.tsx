@@ -21,6 +21,7 @@ export function Notice({ tone = "info", children }: { readonly tone?: Tone; read
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   if (error === undefined) return null;
   const problem = error instanceof ApiError ? error : undefined;
+  if (problem?.code === "scope_missing") return <Notice>{problem.message}</Notice>;
   return (
     <Notice tone="bad">
       <b>{problem?.problem.title ?? "The request failed"}</b>

@@ -117,7 +117,7 @@ export function CopyButton({ text, label, title }: CopyButtonProps) {
   const copy = async () => {
     setBusy(true);
     try {
-      await navigator.clipboard.writeText(typeof text === "string" ? text : await text());
+      await writeClipboard(typeof text === "string" ? text : await text());
       showToast("good", "Copied");
     } catch (error) {
       showToast("bad", error instanceof Error ? error.message : "Not copied");
@@ -130,6 +130,15 @@ export function CopyButton({ text, label, title }: CopyButtonProps) {
       {title}
     </Button>
   );
+}
+
+/** Throws an error for the user if the browser does not permit it. */
+async function writeClipboard(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    throw new Error("The browser does not permit to copy. Select the text on the page, and copy it with the keyboard.");
+  }
 }
 
 /** A text with a button that copies it. */

@@ -15,7 +15,8 @@ const visibleMs: Readonly<Record<Toast["tone"], number>> = { good: 5_000, bad: 1
 /** Shows a short message for a few seconds. */
 export function showToast(tone: Toast["tone"], text: string): void {
   const id = (last += 1);
-  toasts.value = [...toasts.value.slice(-2), { id, tone, text }];
+  const others = toasts.value.filter((toast) => toast.text !== text);
+  toasts.value = [...others.slice(-2), { id, tone, text }];
   setTimeout(() => {
     toasts.value = toasts.value.filter((toast) => toast.id !== id);
   }, visibleMs[tone]);

@@ -3,7 +3,8 @@ import type { QueryResult, Translation } from "@holdfast/sdk/responses.ts";
 import { Button } from "../parts/button.tsx";
 import { TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
-import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
+import { FormFaults } from "../parts/form-faults.tsx";
+import { Empty, Notice } from "../parts/notice.tsx";
 import { Age, Card, CopyButton } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { consoleEngineOf } from "../services/engines/engines.ts";
@@ -26,6 +27,8 @@ export function QueryTab({ service: { id, database_type: type } }: TabProps) {
     if (refusal !== undefined) return;
     form.submit(async ({ sql, database }) => {
       const entry = (outcome: string): HistoryEntry => ({ sql, database, time: new Date().toISOString(), outcome });
+      // The rows of an earlier statement are not those of a statement that fails.
+      setResult(undefined);
       try {
         const found = await queries.execute(id, { sql, ...choice });
         setResult(found);
@@ -77,7 +80,7 @@ export function QueryTab({ service: { id, database_type: type } }: TabProps) {
             {...form.field("database", "database_name")}
             autocomplete="off"
           />
-          <ErrorNotice error={form.error} />
+          <FormFaults form={form} />
           <div class="row">
             <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusal}>
               Run

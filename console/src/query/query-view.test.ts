@@ -13,6 +13,11 @@ test("no text of a row is a formula of a spreadsheet", () => {
   expect(csvOf({ columns: ["=c"], rows })).toBe(`'=c\r\n'=1+1,'+x,'-x,'@x,"a ""b""","a,b","",,-1,true`);
 });
 
+test("a negative number is a number of CSV, also one of many digits", () => {
+  const rows = [["-5", "-1.5", "-.5", "-1e-9", "-1.5-1", "-5 ", "--5"]];
+  expect(csvOf({ columns: ["n"], rows })).toBe("n\r\n-5,-1.5,-.5,-1e-9,'-1.5-1,'-5 ,'--5");
+});
+
 test("JSON has an object for each row, with types as they are", () => {
   const rows = [["9007199254740993", null, true]];
   expect(JSON.parse(jsonOf({ columns: ["id", "id", "__proto__"], rows }))).toEqual([

@@ -12,7 +12,10 @@ export function cellText(cell: Cell): string {
   return text.length > maxCellLength ? `${text.slice(0, maxCellLength)}…` : text;
 }
 
-/** The result as CSV (RFC 4180). A text that a spreadsheet would take for a formula begins with an apostrophe. */
+/**
+ * The result as CSV (RFC 4180). A text that a spreadsheet would take for a formula begins with an apostrophe; numbers,
+ * which are texts if they have many digits, are unchanged.
+ */
 export function csvOf({ columns, rows }: Pick<QueryResult, "columns" | "rows">): string {
   return [columns, ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n");
 }
@@ -20,7 +23,8 @@ export function csvOf({ columns, rows }: Pick<QueryResult, "columns" | "rows">):
 function csvCell(cell: Cell): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
-  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  const isFormula = /^[=+\-@\t\r]/.test(cell) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(cell);
+  const text = isFormula ? `'${cell}` : cell;
   return /[",\r\n]/.test(text) || text === "" ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

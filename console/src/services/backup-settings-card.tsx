@@ -7,7 +7,7 @@ import { Card, Loading } from "../parts/parts.tsx";
 import { showToast } from "../parts/toasts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { scheduleOf, type ScheduleInput, settingsChangeOf } from "./backups-view.ts";
+import { scheduleOf, scheduleChangeOf, type ScheduleInput } from "./backups-view.ts";
 
 /** The time of the daily backup, and the retention. */
 export function BackupSettingsCard({ serviceId }: { readonly serviceId: string }) {
@@ -25,7 +25,7 @@ export function BackupSettingsCard({ serviceId }: { readonly serviceId: string }
           <ErrorNotice error={error} onRetry={reload} />
         )
       ) : (
-        <Schedule key={JSON.stringify(data)} settings={data} reload={reload} />
+        <Schedule settings={data} reload={reload} />
       )}
     </Card>
   );
@@ -38,8 +38,8 @@ function Schedule({ settings, reload }: { readonly settings: BackupSettings; rea
       form={form}
       action="Save"
       refusal={refusalOf("services:write")}
-      send={async (input) => {
-        await account.value.client.backups.updateSettings(settings.service_id, settingsChangeOf(input));
+      send={async (_, __, edited) => {
+        await account.value.client.backups.updateSettings(settings.service_id, scheduleChangeOf(edited));
         showToast("good", "Saved");
         reload();
       }}

@@ -9,7 +9,7 @@ import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { BackupSettingsCard } from "./backup-settings-card.tsx";
 import { BackupsTable } from "./backups-table.tsx";
-import { faultOfTime, timeInputOf, positionOf, timeLineOf } from "./backups-view.ts";
+import { faultOfTime, localText, timeInputOf, positionOf, timeLineOf } from "./backups-view.ts";
 import { ForkCard } from "./fork-card.tsx";
 import { toneOf } from "../tone.ts";
 import type { TabProps } from "./tab-props.ts";
@@ -77,21 +77,23 @@ function Restore({ service }: { readonly service: ManagedService }) {
               {line.gaps.map(({ from, width }) => (
                 <rect key={from} class="gap" x={from} width={width} height="1" />
               ))}
-              <line
-                class="mark"
-                x1={positionOf(line, chosen)}
-                x2={positionOf(line, chosen)}
-                y1="0"
-                y2="1"
-                vector-effect="non-scaling-stroke"
-              />
+              {!Number.isNaN(chosen) && (
+                <line
+                  class="mark"
+                  x1={positionOf(line, chosen)}
+                  x2={positionOf(line, chosen)}
+                  y1="0"
+                  y2="1"
+                  vector-effect="non-scaling-stroke"
+                />
+              )}
             </svg>
           </div>
         )}
         <Facts
           facts={[
-            ["Earliest time", <Age key="first" time={backups.restorable?.from} absent="none yet" />],
-            ["Latest time", <Age key="last" time={backups.restorable?.to} absent="none yet" />],
+            ["Earliest time", backups.restorable === null ? "none yet" : localText(backups.restorable.from)],
+            ["Latest time", backups.restorable === null ? "none yet" : localText(backups.restorable.to)],
             ["Gaps", backups.gaps.length],
             ["Next backup", <Age key="next" time={backups.next_at} />],
           ]}

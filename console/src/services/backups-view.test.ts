@@ -6,7 +6,7 @@ import {
   nameOfBackup,
   positionOf,
   scheduleOf,
-  settingsChangeOf,
+  scheduleChangeOf,
   timeInputOf,
   timeLineOf,
   verificationRefusal,
@@ -65,9 +65,10 @@ test("a backup has its time in UTC as its name", () => {
   expect(nameOfBackup({ created_at: "2030-01-02T03:04:05.678Z" })).toBe("2030-01-02 03:04:05 UTC");
 });
 
-test("the schedule is sent as it was, and as it is changed", () => {
+test("only what is edited of the schedule is sent", () => {
   const input = scheduleOf({ service_id: "s", hour: 3, minute: 5, retention_days: 7 });
   expect(input).toEqual({ time: "03:05", days: "7" });
-  expect(settingsChangeOf(input)).toEqual({ hour: 3, minute: 5, retention_days: 7 });
-  expect(settingsChangeOf({ time: "23:59", days: "30" })).toEqual({ hour: 23, minute: 59, retention_days: 30 });
+  expect(scheduleChangeOf({})).toEqual({});
+  expect(scheduleChangeOf({ days: "9" })).toEqual({ retention_days: 9 });
+  expect(scheduleChangeOf({ time: "23:59", days: "30" })).toEqual({ hour: 23, minute: 59, retention_days: 30 });
 });

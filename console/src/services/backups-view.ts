@@ -49,7 +49,8 @@ function isIn({ from, to }: TimeRange, timeMs: number): boolean {
   return Date.parse(from) < timeMs && timeMs < Date.parse(to);
 }
 
-function localText(time: string): string {
+/** A time in the local time zone, such as "Nov 30, 2026, 16:42:59". */
+export function localText(time: string): string {
   return new Date(time).toLocaleString("en", { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 }
 
@@ -83,7 +84,7 @@ export function nameOfBackup({ created_at: time }: Pick<Backup, "created_at">): 
 
 /** The input of the form of the schedule. */
 export interface ScheduleInput {
-  /** Such as "03:05". */
+  /** Hour and minute in UTC, such as "03:05". */
   readonly time: string;
   readonly days: string;
 }
@@ -92,9 +93,10 @@ export function scheduleOf({ hour, minute, retention_days: days }: BackupSetting
   return { time: `${twoDigits(hour)}:${twoDigits(minute)}`, days: String(days) };
 }
 
-export function settingsChangeOf({ time, days }: ScheduleInput): BackupSettingsChange {
-  const [hour, minute] = time.split(":").map(Number);
-  return { hour, minute, retention_days: Number(days) };
+/** The change of the edited fields alone. */
+export function scheduleChangeOf({ time, days }: Partial<ScheduleInput>): BackupSettingsChange {
+  const [hour, minute] = (time ?? "").split(":").map(Number);
+  return { ...(time !== undefined && { hour, minute }), ...(days !== undefined && { retention_days: Number(days) }) };
 }
 
 function twoDigits(value: number): string {

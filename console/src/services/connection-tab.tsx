@@ -36,6 +36,9 @@ export function ConnectionTab({ service }: TabProps) {
             options={snippets.map(({ title }) => [title, title])}
           />
           <Copyable text={snippet?.text ?? ""} label="the connection" />
+          {snippet?.text.includes("ca.pem") && (
+            <p class="quiet small">ca.pem is the certificate authority below, saved where the program runs.</p>
+          )}
           <div class="field">
             <span class="label">Password of {data.user}</span>
             {refusal === undefined ? <Secret load={reveal} label="the password" /> : <Notice>{refusal}</Notice>}

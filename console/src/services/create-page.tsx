@@ -2,7 +2,7 @@ import type { Catalog } from "@holdfast/sdk/responses.ts";
 import { priceText } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { CheckField, ChoiceField, SelectField, TextField } from "../parts/field.tsx";
-import { ErrorNotice } from "../parts/notice.tsx";
+import { FormFaults } from "../parts/form-faults.tsx";
 import { Card, Copyable, Facts, Loading, PageHead } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
@@ -167,7 +167,7 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
                 ["Nodes", values.nodes],
               ]}
             />
-            <ErrorNotice error={form.error} />
+            <FormFaults form={form} />
             <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusalOf("services:write")}>
               Create service
             </Button>

@@ -83,7 +83,6 @@ export function MaintenanceTab({ service, reload }: TabProps) {
       <UpgradeCard service={service} reload={reload} />
       {data !== undefined && (
         <WindowCard
-          key={windowText(data.window)}
           serviceId={service.id}
           maintenance={data}
           reload={() => {

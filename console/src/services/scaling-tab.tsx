@@ -1,9 +1,8 @@
-import { useState } from "preact/hooks";
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
 import { priceText } from "../format.ts";
 import { Button } from "../parts/button.tsx";
 import { ChoiceField, TextField } from "../parts/field.tsx";
-import { ErrorNotice } from "../parts/notice.tsx";
+import { FormFaults } from "../parts/form-faults.tsx";
 import { Card, Facts, Loading } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { account, refusalOf } from "../session/account.ts";
@@ -33,8 +32,8 @@ export function ScalingTab({ service, reload }: TabProps) {
 /** A form that changes the plan or increases the storage, with the difference in cost. */
 export function SizeForm({ service, scope, change }: SizeFormProps) {
   const catalog = useCatalog();
-  const [plan, setPlan] = useState(service.plan_name);
-  const form = useForm({ storageGb: String(service.storage_size_gb) });
+  const form = useForm({ plan: service.plan_name, storageGb: String(service.storage_size_gb) });
+  const { plan } = form.values;
   if (catalog === undefined) return <Loading rows={6} />;
   const nodes = Math.max(1, service.nodes.length);
   const storageGb = Number(form.values.storageGb);
@@ -68,7 +67,7 @@ export function SizeForm({ service, scope, change }: SizeFormProps) {
             label="Plan"
             name="plan"
             value={plan}
-            onInput={setPlan}
+            onInput={(name) => form.set("plan", name)}
             choices={catalog.plans.map(({ plan_name: name, vcpu, memory_gb: memory, monthly_cost: monthly }) => ({
               value: name,
               title: name,
@@ -98,7 +97,7 @@ export function SizeForm({ service, scope, change }: SizeFormProps) {
               ]}
             />
             <p class="quiet small">Another plan restarts the engine; more storage does not.</p>
-            <ErrorNotice error={form.error} />
+            <FormFaults form={form} />
             <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusal}>
               Apply
             </Button>

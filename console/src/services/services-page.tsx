@@ -9,6 +9,7 @@ import { Table } from "../parts/table.tsx";
 import { hrefOf, currentAddress, setQuery } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { toneOf } from "../tone.ts";
+import { findServices } from "./find-services.ts";
 import { engineText, isOpen, monthlyCost, stepText } from "./service-view.ts";
 import { useCatalog } from "./use-catalog.ts";
 
@@ -28,8 +29,9 @@ export function ServicesPage() {
   const { data, error, reload } = useLive<ServicesOfPage>(
     `services ${name} ${cursor ?? ""}`,
     async (signal) => {
-      const filter = name === "" ? {} : { name };
-      const list = account.value.client.services.list(filter, { signal, limit: pageSize, cursor });
+      const { services } = account.value.client;
+      if (name !== "") return { services: await findServices(services, name, signal), nextCursor: null };
+      const list = services.list({}, { signal, limit: pageSize, cursor });
       for await (const { entries, nextCursor } of list.pages()) return { services: entries, nextCursor };
       return { services: [], nextCursor: null };
     },
@@ -103,7 +105,7 @@ interface TableProps {
 }
 
 function ServiceTable({ services, catalog }: TableProps) {
-  if (services.length === 0) return <Empty icon="search" title="No service has this name" />;
+  if (services.length === 0) return <Empty icon="search" title="No name contains this" />;
   return (
     <Table
       title="Services"

@@ -1,24 +1,16 @@
 import { Button } from "../parts/button.tsx";
 import { DestroyButton } from "../parts/destroy-button.tsx";
-import { CheckField, TextField } from "../parts/field.tsx";
-import { FormBody } from "../parts/form-body.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Card } from "../parts/parts.tsx";
 import { showToast } from "../parts/toasts.tsx";
 import { useAction } from "../parts/use-action.ts";
-import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { listOf } from "./create-view.ts";
+import { SettingsForm } from "./settings-form.tsx";
 import type { TabProps } from "./tab-props.ts";
 
 /** Forms for name, networks and protection, for the state of the engine, and for the deletion. */
 export function SettingsTab({ service, reload }: TabProps) {
-  const form = useForm({
-    name: service.name,
-    cidrs: service.allowed_cidrs.join(", "),
-    isProtected: service.deletion_protection,
-  });
   const command = useAction();
   const refusal = refusalOf("services:write");
   const { services } = account.value.client;
@@ -33,37 +25,12 @@ export function SettingsTab({ service, reload }: TabProps) {
   );
   return (
     <>
-      <Card title="Settings">
-        <FormBody
-          form={form}
-          action="Save"
-          kind="primary"
-          refusal={refusal}
-          send={async ({ name, cidrs, isProtected }) => {
-            await services.update(service.id, {
-              ...(name !== service.name && { name }),
-              allowed_cidrs: listOf(cidrs),
-              deletion_protection: isProtected,
-            });
-            showToast("good", "Saved");
-            reload();
-          }}
-        >
-          <div class="halves">
-            <TextField label="Name" help="The host name does not change" {...form.field("name")} />
-            <TextField
-              label="Networks that may connect"
-              help="CIDR ranges, separated by commas"
-              {...form.field("cidrs", "allowed_cidrs")}
-            />
-          </div>
-          <CheckField
-            label="Protect from deletion"
-            checked={form.values.isProtected}
-            onInput={(isProtected) => form.set("isProtected", isProtected)}
-          />
-        </FormBody>
-      </Card>
+      <SettingsForm
+        service={service}
+        nameHelp="The host name does not change"
+        refusal={refusal}
+        change={(change) => services.update(service.id, change).then(reload)}
+      />
       <Card title="Engine">
         <div class="stack">
           <ErrorNotice error={command.error} />

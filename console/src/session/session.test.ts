@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { missingScope, takeCode } from "./account.ts";
+import { missingScope, setUpLink, takeCode, takeSetUp } from "./account.ts";
 
 test("a code leaves the address and the history", () => {
   const replaced: string[] = [];
@@ -12,6 +12,19 @@ test("a code leaves the address and the history", () => {
   expect(takeCode(location, history)).toBe("hfc_abc-_");
   expect(replaced).toEqual(["/console/services?q=1"]);
   expect(takeCode({ ...location, hash: "#content" }, { replaceState: () => expect.unreachable() })).toBeUndefined();
+});
+
+test("a token for the first password leaves the address and the history", () => {
+  const replaced: unknown[] = [];
+  const history: Pick<History, "replaceState"> = { replaceState: (...given) => replaced.push(given[2]) };
+  const setUp = { username: "a b&c", token: "t+/=" };
+  const { hash, pathname, search } = new URL(setUpLink(setUp));
+  expect([pathname, search]).toEqual(["/console/", ""]);
+  expect(takeSetUp({ hash, pathname, search }, history)).toEqual(setUp);
+  expect(replaced).toEqual(["/console/"]);
+  expect(
+    takeSetUp({ hash: "#code=a", pathname, search }, { replaceState: () => expect.unreachable() }),
+  ).toBeUndefined();
 });
 
 test.each([

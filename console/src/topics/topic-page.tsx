@@ -83,7 +83,7 @@ export function TopicPage({ serviceId, name }: TopicPageProps) {
               ]}
             />
           </Card>
-          <Settings key={JSON.stringify([topic.partitions, topic.config])} topic={topic} reload={live.reload} />
+          <Settings topic={topic} reload={live.reload} />
           <DeletionCard
             kind="topic"
             name={topic.name}

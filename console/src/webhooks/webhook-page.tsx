@@ -85,7 +85,7 @@ export function WebhookPage({ id }: { readonly id: string }) {
           >
             <p class="quiet">Send a test event to see whether the address responds.</p>
           </LiveTable>
-          <Settings key={webhook.updated_at} webhook={webhook} reload={live.reload} />
+          <Settings webhook={webhook} reload={live.reload} />
           <Secret id={id} />
           <Deletion webhook={webhook} />
         </>
@@ -115,8 +115,9 @@ function Settings({ webhook, reload }: { readonly webhook: Webhook; readonly rel
         action="Save"
         kind="primary"
         refusal={refusalOf("webhooks:write") ?? refusalOf("services:read")}
-        send={async ({ url, events, active }) => {
-          await account.value.client.webhooks.update(webhook.id, { url, events: eventsOf(events), active });
+        send={async (_, __, { events, ...edited }) => {
+          const change = { ...edited, ...(events !== undefined && { events: eventsOf(events) }) };
+          await account.value.client.webhooks.update(webhook.id, change);
           showToast("good", "Saved");
           reload();
         }}

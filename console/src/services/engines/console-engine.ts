@@ -34,3 +34,8 @@ export interface ConsoleEngine {
   /** True for an engine that assesses scripts of another one. */
   readonly hasAssessments?: boolean;
 }
+
+/** A URI with another parameter, such as the file of the certificate authority, without which clients refuse it. */
+export function withParameter(uri: string, parameter: string): string {
+  return `${uri}${uri.includes("?") ? "&" : "?"}${parameter}`;
+}

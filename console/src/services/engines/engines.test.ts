@@ -9,8 +9,15 @@ test.each(["postgresql", "mysql", "valkey", "tsql", "kafka", "mongodb", "opensea
   "%s has its URI, and no snippet has a password",
   (type) => {
     const snippets = consoleEngineOf(type).snippets(connection);
-    expect(snippets[0]).toEqual({ title: "URI", text: "the uri" });
+    expect(snippets[0]).toEqual({ title: "URI", text: expect.stringMatching(/^the uri/) });
     for (const { text } of snippets.slice(1)) expect(text).toContain("db.example");
     expect(new Set(snippets.map(({ title }) => title)).size).toBe(snippets.length);
   },
+);
+
+test.each([
+  ["postgresql", "postgres://app@db?sslmode=verify-full", "postgres://app@db?sslmode=verify-full&sslrootcert=ca.pem"],
+  ["mongodb", "mongodb://app@db/?tls=true", "mongodb://app@db/?tls=true&tlsCAFile=ca.pem"],
+])("the URI of %s names the file of the certificate authority, as the other snippets do", (type, uri, text) =>
+  expect(consoleEngineOf(type).snippets({ ...connection, uri })[0]?.text).toBe(text),
 );

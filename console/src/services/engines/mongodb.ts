@@ -1,8 +1,8 @@
-import type { ConsoleEngine } from "./console-engine.ts";
+import { type ConsoleEngine, withParameter } from "./console-engine.ts";
 
 export const mongodb: ConsoleEngine = {
   snippets: ({ host, port, user, database, uri }) => [
-    { title: "URI", text: uri },
+    { title: "URI", text: withParameter(uri, "tlsCAFile=ca.pem") },
     {
       title: "mongosh",
       text: `mongosh --host ${host} --port ${port} --username ${user} --authenticationDatabase admin --tls --tlsCAFile ca.pem ${database}`,

@@ -1,4 +1,4 @@
-import type { ConsoleEngine } from "./console-engine.ts";
+import { type ConsoleEngine, withParameter } from "./console-engine.ts";
 
 export const postgresql: ConsoleEngine = {
   firstQuery: "SELECT now()",
@@ -10,7 +10,7 @@ export const postgresql: ConsoleEngine = {
 WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2, ordinal_position`,
   },
   snippets: ({ host, port, user, database, uri }) => [
-    { title: "URI", text: uri },
+    { title: "URI", text: withParameter(uri, "sslrootcert=ca.pem") },
     {
       title: "psql",
       text: `psql "host=${host} port=${port} user=${user} dbname=${database} sslmode=verify-full sslrootcert=ca.pem"`,
