@@ -1,5 +1,6 @@
 import type { ManagedService } from "@holdfast/sdk/responses.ts";
 import { type Client, createClient } from "@holdfast/sdk/client.ts";
+import { parseExactly } from "@holdfast/sdk/exact-json.ts";
 import { transportOptionsOf } from "@holdfast/sdk/node/node-client.ts";
 import { readProfiles } from "@holdfast/sdk/node/profiles.ts";
 import { findSettings, type FoundSettings } from "@holdfast/sdk/node/settings.ts";
@@ -116,7 +117,7 @@ export async function openContext(
     clientOf(credentials, organization) {
       const { caFile, baseUrl, dataDirectory } = context.settings;
       const options = transportOptionsOf({ baseUrl, caFile, dataDirectory, organization, credentials });
-      return createClient({ ...options, signal, outageMs });
+      return createClient({ ...options, signal, outageMs, parse: parseExactly });
     },
     async passwordClient() {
       const { userCredentials, username, organization } = context.settings;

@@ -1,3 +1,4 @@
+import { parseExactly } from "@holdfast/sdk/exact-json.ts";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createOutput, type Format } from "./output.ts";
@@ -12,6 +13,18 @@ describe("output", () => {
     expect(renderTable(rows, ["name", "port", "tags", "error"])).toBe(
       "NAME    PORT  TAGS    ERROR\norders  5432  team=a  -\nx       6379  -       code=c message=m\n",
     );
+  });
+
+  test("numbers have all their digits in each format", async () => {
+    const value = parseExactly('{"payload":{"n":12345678901234567890,"d":0.12345678901234567891}}') as object;
+    const written = async (format: Format) => {
+      let text = "";
+      (await createOutput(format, { write: (part) => (text += part) }, {})).list([value], ["payload"]);
+      return text;
+    };
+    expect(await written("table")).toBe("PAYLOAD\nn=12345678901234567890 d=0.12345678901234567891\n");
+    expect(await written("json")).toContain('"n": 12345678901234567890,\n      "d": 0.12345678901234567891');
+    expect(await written("yaml")).toContain('n: 12345678901234567890\n    d: "0.12345678901234567891"');
   });
 
   test("health shows status and reason, and a drain in a table shows its progress", () => {

@@ -1,3 +1,4 @@
+import { exactDigits } from "@holdfast/sdk/exact-json.ts";
 import { escapedJson, escapedYaml, hasHidden, printableLines } from "./printable.ts";
 import { renderObject, renderTable, type TableStyle } from "./table.ts";
 
@@ -70,7 +71,14 @@ async function yamlEncoder(): Promise<(value: unknown) => string> {
   const { stringify } = await import("yaml");
   const quoted = { defaultStringType: "QUOTE_DOUBLE", defaultKeyType: "QUOTE_DOUBLE" } as const;
   return (value) => {
-    const text = stringify(value);
-    return hasHidden(text) ? escapedYaml(stringify(value, quoted)) : text;
+    const text = stringify(value, yamlNumber);
+    return hasHidden(text) ? escapedYaml(stringify(value, yamlNumber, quoted)) : text;
   };
+}
+
+/** A number with more digits than a double holds: an integer with its digits, any other as text. */
+function yamlNumber(_: unknown, value: unknown): unknown {
+  const digits = exactDigits(value);
+  if (digits === undefined) return value;
+  return /^-?\d+$/.test(digits) ? BigInt(digits) : digits;
 }

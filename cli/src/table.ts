@@ -1,3 +1,4 @@
+import { exactDigits } from "@holdfast/sdk/exact-json.ts";
 import { styleText } from "node:util";
 import { measureOf, measureText, withoutUnit } from "./measures.ts";
 import { printable } from "./printable.ts";
@@ -189,6 +190,8 @@ export function asText(content: unknown): string {
   if (content === null || content === undefined || content === "") return "-";
   if (Array.isArray(content)) return content.length === 0 ? "-" : content.map(asText).join(", ");
   if (typeof content === "number") return numberText(content);
+  const digits = exactDigits(content);
+  if (digits !== undefined) return digits;
   if (typeof content !== "object") return typeof content === "string" ? content : JSON.stringify(content);
   const entries = Object.entries(content);
   return entries.length === 0 ? "-" : entries.map(([key, value]) => `${nameOf(key)}=${asText(value)}`).join(" ");

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ApiError, ConnectionFailed, Conflict, NotFound, RateLimited, TimedOut, ValidationFailed } from "./errors.ts";
+import { parseExactly } from "./exact-json.ts";
 import { listOf } from "./pages.ts";
 import { createTransport, pathOf, type Transport, type TransportOptions } from "./transport.ts";
 
@@ -46,6 +47,12 @@ describe("transport", () => {
       authorization: `Basic ${Buffer.from("n:ä").toString("base64")}`,
       "holdfast-organization": "o",
     });
+  });
+
+  test("another parser of responses keeps the digits of numbers", async () => {
+    const body = '{"a":12345678901234567890}';
+    const { transport } = await serve([{ status: 200, body }], { parse: parseExactly });
+    expect(JSON.stringify(await transport.request("GET", "/x"))).toBe(body);
   });
 
   test("a POST is retried with the same key, and reads send the revision of the last change", async () => {

@@ -32,6 +32,8 @@ export interface TransportOptions {
   readonly outageMs?: number | undefined;
   /** Aborts all requests of the client. */
   readonly signal?: AbortSignal | undefined;
+  /** Parses the JSON of successful responses; JSON.parse by default. */
+  readonly parse?: ((text: string) => unknown) | undefined;
 }
 
 /** Options of one call. */
@@ -82,6 +84,7 @@ export function createTransport(options: TransportOptions): Transport {
   const send = options.fetch ?? ((input: URL, init: RequestInit) => globalThis.fetch(input, init));
   const policy = { ...defaultRetries, retries: options.retries ?? defaultRetries.retries };
   const outageMs = options.outageMs ?? 0;
+  const parse = options.parse ?? JSON.parse;
   let revision = 0n;
   let hasResponded = false;
 
@@ -134,7 +137,7 @@ export function createTransport(options: TransportOptions): Transport {
       const type = response.headers.get("content-type") ?? "";
       // A text response becomes an object with the member `text`.
       const isText = type.startsWith("text/plain") || type.startsWith("application/schema+json");
-      const content = isText ? response.text().then((text) => ({ text })) : response.json();
+      const content = response.text().then((text) => (isText ? { text } : parse(text)));
       return (await content.catch((cause: unknown) => {
         throw new ConnectionFailed(`${baseUrl} sent an incomplete response: ${reasonOf(cause)}`, { cause });
       })) as T;

@@ -1,5 +1,6 @@
 import type { QueueTask, Task } from "@holdfast/sdk/responses.ts";
 import { readFile } from "node:fs/promises";
+import { parseExactly } from "@holdfast/sdk/exact-json.ts";
 import type { NewQueue } from "@holdfast/sdk/requests.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -72,7 +73,7 @@ export function addQueues(queues: CliCommand): void {
       if (payload !== undefined && flags.file !== undefined) throw new UsageError("use either a payload or --file");
       const payloads = flags.file === undefined ? [payload ?? "{}"] : await payloadsOf(flags.file);
       const messages = payloads.map((text) => ({
-        payload: (typeof text === "string" ? JSON.parse(text) : text) as object,
+        payload: (typeof text === "string" ? parseExactly(text) : text) as object,
         delay_seconds: flags.delay,
       }));
       const id = await context.serviceId(service);
@@ -177,7 +178,7 @@ function settingsOf({ visibilitySeconds, maxAttempts, dlq }: Settings) {
 }
 
 async function payloadsOf(path: string): Promise<unknown[]> {
-  const read: unknown = JSON.parse(await readFile(path, "utf8"));
+  const read = parseExactly(await readFile(path, "utf8"));
   if (!Array.isArray(read)) throw new Error(`${path} must have a JSON array of payloads`);
   return read;
 }

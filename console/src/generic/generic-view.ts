@@ -1,3 +1,4 @@
+import { exactDigits, parseExactly } from "@holdfast/sdk/exact-json.ts";
 import { labelOf } from "../format.ts";
 import { memberOf } from "../member-of.ts";
 import { type ApiDocument, type ApiOperation, resolved, type Schema } from "./document.ts";
@@ -166,8 +167,9 @@ function valueOf(
 
 function jsonOf(text: string): { readonly value?: unknown; readonly fault?: string } {
   try {
-    return { value: JSON.parse(text) as unknown };
-  } catch {
+    return { value: parseExactly(text) };
+  } catch (error) {
+    if (error instanceof RangeError) return { fault: error.message };
     return { fault: 'Is not JSON, such as {"name": "value"}.' };
   }
 }
@@ -232,7 +234,7 @@ export function cellOf(value: unknown): string {
 }
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && exactDigits(value) === undefined;
 }
 
 /** Operations on one entry of a list: their path continues the list's path with a variable that the entry has. */

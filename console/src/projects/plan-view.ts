@@ -1,3 +1,4 @@
+import { parseExactly } from "@holdfast/sdk/exact-json.ts";
 import type { PlanChange, PlanEntry, ProjectPlan } from "@holdfast/sdk/responses.ts";
 import { isRecord } from "../generic/generic-view.ts";
 import { priceText } from "../format.ts";
@@ -9,7 +10,7 @@ export function descriptorOf(text: string): {
   readonly fault?: string;
 } {
   try {
-    const descriptor: unknown = JSON.parse(text);
+    const descriptor = parseExactly(text);
     return isRecord(descriptor) ? { descriptor } : { fault: "Is not a JSON object." };
   } catch (error) {
     return { fault: `Is not JSON: ${error instanceof Error ? error.message : "the reason is unknown"}.` };

@@ -23,3 +23,11 @@ test.each(["", "[1]", "1", "{to: 1}"])("%j is not a payload", (text) =>
 );
 
 test("a JSON object is a payload", () => expect(payloadOf('{"to": "ann"}')).toEqual({ payload: { to: "ann" } }));
+
+test("a payload is sent and shown with all digits of its numbers", () => {
+  const text = '{"big":12345678901234567890,"price":0.1}';
+  const { payload } = payloadOf(text);
+  expect([JSON.stringify(payload), payloadText(payload)]).toEqual([text, text]);
+});
+
+test("a number is not a payload", () => expect(payloadOf("12345678901234567890")).toHaveProperty("fault"));

@@ -1,4 +1,6 @@
+import { parseExactly } from "@holdfast/sdk/exact-json.ts";
 import { numberText, durationText } from "../format.ts";
+import { isRecord } from "../generic/generic-view.ts";
 import { memberOf } from "../member-of.ts";
 
 /** The parts of a count that the page shows, as names and texts. */
@@ -29,9 +31,10 @@ export function payloadText(payload: unknown): string {
 /** The payload in a text, or the reason why it is not one. */
 export function payloadOf(text: string): { readonly payload?: object; readonly fault?: string } {
   try {
-    const payload: unknown = JSON.parse(text);
-    if (typeof payload === "object" && payload !== null && !Array.isArray(payload)) return { payload };
-  } catch {
+    const payload = parseExactly(text);
+    if (isRecord(payload)) return { payload };
+  } catch (error) {
+    if (error instanceof RangeError) return { fault: error.message };
     // The message below is for both.
   }
   return { fault: 'Is not a JSON object, such as {"to": "ann@example.com"}.' };

@@ -1,6 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { type Client, createClient } from "@holdfast/sdk/client.ts";
 import { ConnectionFailed, Unauthenticated, Unavailable } from "@holdfast/sdk/errors.ts";
+import { parseExactly } from "@holdfast/sdk/exact-json.ts";
 import type { CurrentSession, Me } from "@holdfast/sdk/responses.ts";
 import { retainInputOf } from "../parts/retained-input.ts";
 import { createTransport, type Transport, type TransportOptions } from "@holdfast/sdk/transport.ts";
@@ -64,7 +65,13 @@ const observedFetch: typeof fetch = async (input, init) => {
 
 function optionsOf(csrfToken: string | undefined, organization?: string): TransportOptions {
   const credentials = csrfToken === undefined ? {} : { credentials: { kind: "session", csrfToken } as const };
-  return { baseUrl, fetch: observedFetch, ...credentials, ...(organization !== undefined && { organization }) };
+  return {
+    baseUrl,
+    fetch: observedFetch,
+    parse: parseExactly,
+    ...credentials,
+    ...(organization !== undefined && { organization }),
+  };
 }
 
 const organizationKey = "organization";

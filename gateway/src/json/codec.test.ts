@@ -5,6 +5,7 @@ import {
   ManagedServiceSchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { UpdateConfigurationRequestSchema } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
+import { CreateMetricsExportRequestSchema } from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
 import { ListOperationsResponseSchema, OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { type EnqueueMessagesRequest, EnqueueMessagesRequestSchema } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
 import { describe, expect, test } from "vitest";
@@ -106,6 +107,22 @@ describe("decoding", () => {
     expect(value).toMatchObject({
       parameters: { a: { kind: { case: "stringValue" } }, b: { kind: { case: "nullValue" } } },
     });
+  });
+
+  test("JSON without a schema has no number that a double would round", () => {
+    const input = (number: string) =>
+      decode(CreateMetricsExportRequestSchema, `{"configuration": {"n": [${number}], "text": "12345678901234567890"}}`);
+    for (const number of ["0.1", "1e3", "1.10", "-0", "0.30000000000000004", "5e-324", "100000000000000000000"])
+      expect(input(number).faults, number).toEqual([]);
+    for (const number of ["9007199254740993", "12345678901234567890", "1e400", "1e-400", `1${"0".repeat(2_000)}`])
+      expect(input(number).faults, number).toEqual(["configuration.n[0] out_of_range"]);
+    const faults = createFaults();
+    const text = '{"configuration": {"n": 9007199254740993}}';
+    const { fields } = CreateMetricsExportRequestSchema;
+    decoders.object(CreateMetricsExportRequestSchema, fields)(parseJson(text) as JsonObject, undefined, faults, text);
+    expect(faults.list.map(({ detail }) => detail)).toEqual([
+      "9007199254740993 has more digits, or a larger exponent, than a double-precision number: send it as a string",
+    ]);
   });
 
   test("raw JSON is copied unchanged at any depth, both ways", () => {

@@ -2,6 +2,7 @@ import { create, type DescMessage, fromJson, type JsonObject as PlainObject, typ
 import { EmptySchema, ListValueSchema, NullValue, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type Decode, decodeText, faultOfText, wrongType } from "./decode-scalar.ts";
 import type { Faults, ValuePath } from "./faults.ts";
+import { isExact, roundedDetail } from "./exact-number.ts";
 import { type JsonNode, plainValue } from "./json-node.ts";
 import { parseTimestamp, timestampFault } from "./timestamp.ts";
 
@@ -63,8 +64,7 @@ function inspect(node: JsonNode, path: ValuePath | undefined, faults: Faults): v
     if (detail !== undefined) faults.at(path, "invalid_text", detail);
   }
   if (node === null || typeof node !== "object") return;
-  if (node.kind === "number" && !Number.isFinite(node.value))
-    faults.at(path, "out_of_range", "is too large for a number");
+  if (node.kind === "number" && !isExact(node)) faults.at(path, "out_of_range", roundedDetail(node));
   if (node.kind === "array")
     for (const [key, item] of node.items.entries()) inspect(item, { parent: path, key }, faults);
   if (node.kind !== "object") return;

@@ -54,6 +54,11 @@ export function commandCases(fixture: QueuesUnderTest): void {
     await fixture.enqueue("typed", [{ n: 3 }, { n: 4 }]);
     expect(await fixture.cli("queues", "purge", "orders", "typed", "--yes")).toMatchObject({ code: 0 });
     expect(await fixture.leftIn("typed")).toBe(0);
+    const precise = '{"big":12345678901234567890,"small":0.12345678901234567891}';
+    await fixture.cli("queues", "send", "orders", "typed", precise);
+    const { stdout: peeked } = await fixture.cli("queues", "peek", "orders", "typed", "--output", "json");
+    for (const digits of ["12345678901234567890", "0.12345678901234567891"]) expect(peeked).toContain(digits);
+    expect(await fixture.cli("queues", "purge", "orders", "typed", "--yes")).toMatchObject({ code: 0 });
     expect(await json("delete", "orders", "typed", "--yes")).toMatchObject({ status: "Deprovisioning" });
     await waitUntil("it is absent", async () => (await fixture.cli("queues", "get", "orders", "typed")).code !== 0);
   });
