@@ -6,6 +6,8 @@ import type { PrivateFiles } from "../private-files.ts";
 export interface EngineClient {
   /** Other names of its engine, such as `postgres`. */
   readonly aliases?: readonly string[];
+  /** The parameter of a URI that names the file of the certificate authority; absent for a URI without parameters. */
+  readonly uriAuthority?: string;
   /** Names of its program, the preferred one first. */
   readonly programs: readonly [string, ...string[]];
   /** Directory of an image with a directory for each version, which has the program in `bin`. */

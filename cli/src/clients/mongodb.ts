@@ -8,6 +8,7 @@ function isScript(argument: string): boolean {
 
 /** MongoDB's shell. It gets the password in a script, since its arguments are visible to other users of the machine. */
 export const mongodb: EngineClient = {
+  uriAuthority: "tlsCAFile",
   programs: ["mongosh"],
   session(connection, { user, password, database }, files) {
     const { host, port, ca_certificate: ca } = connection;

@@ -2,6 +2,7 @@ import type { EngineClient } from "./engine-client.ts";
 import { mysqlSnippets } from "./mysql-snippets.ts";
 
 export const mysql: EngineClient = {
+  uriAuthority: "ssl-ca",
   programs: ["mysql"],
   session(connection, { user, password, database }, files) {
     const { host, port, ca_certificate: ca } = connection;

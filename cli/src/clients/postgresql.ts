@@ -5,6 +5,7 @@ import { postgresqlSnippets } from "./postgresql-snippets.ts";
 
 export const postgresql: EngineClient = {
   aliases: ["postgres"],
+  uriAuthority: "sslrootcert",
   programs: ["psql"],
   versionsIn: "usr/lib/postgresql",
   session: (connection, login, files) => ({ args: [print(connection, login, files)], environment: {} }),

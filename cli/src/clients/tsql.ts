@@ -2,6 +2,7 @@ import type { EngineClient } from "./engine-client.ts";
 
 /** FreeTDS's `tsql`. It reads its settings from a file, and the password from standard input. */
 export const tsql: EngineClient = {
+  uriAuthority: "certificate",
   programs: ["tsql"],
   session(connection, { user, password, database }, files) {
     const { host, port, ca_certificate: ca } = connection;

@@ -4,7 +4,7 @@ import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "@holdf
 import type { Verb } from "@holdfast/sdk/services.ts";
 import type { CliCommand } from "../command.ts";
 import { type SnippetLanguage, snippetLanguages } from "../clients/engine-client.ts";
-import { engineType, findConninfoFormat, snippetLanguagesOf } from "../clients/engine-clients.ts";
+import { engineType, findClient, findConninfoFormat, snippetLanguagesOf } from "../clients/engine-clients.ts";
 import { type ConninfoOptions, createConninfo, createSnippet } from "../conninfo.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
@@ -128,12 +128,16 @@ export function addServices(services: CliCommand): void {
     .example("services connection orders")
     .example("services connection orders --output json")
     .example("services connection orders --ca > ca.pem")
-    .does(async ({ client, output, serviceId }, name: string, { ca }: { ca?: boolean }) => {
-      const connection = await client.services.connection(await serviceId(name));
+    .does(async ({ client, output, service, program }, name: string, { ca }: { ca?: boolean }) => {
+      const { id, database_type: type } = await service(name);
+      const connection = await client.services.connection(id);
       if (ca === true) return output.print(connection.ca_certificate.trimEnd());
       // Other engines have other fields.
       const present = connectionFields.filter((field) => isPresent(connection[field]));
       output.show(connection, present);
+      const parameter = findClient(type)?.uriAuthority;
+      const use = parameter === undefined ? "" : ` and append &${parameter}=ca.pem to the URI`;
+      output.info(`Clients verify the server: ${program} services connection ${name} --ca > ca.pem${use}`);
     });
 
   addUpdate(services);

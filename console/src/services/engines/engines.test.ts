@@ -5,6 +5,13 @@ import { consoleEngineOf } from "./engines.ts";
 
 const connection = partial<Connection>({ host: "db.example", port: 1, user: "app", database: "main", uri: "the uri" });
 
+test.each([
+  ["mysql", "the uri&ssl-ca=ca.pem"],
+  ["tsql", "the uri&certificate=ca.pem"],
+])("the URI of %s has the certificate authority", (type, text) =>
+  expect(consoleEngineOf(type).snippets(connection)[0]?.text).toBe(text),
+);
+
 test.each(["postgresql", "mysql", "valkey", "tsql", "kafka", "mongodb", "opensearch", "one of a later version"])(
   "%s has its URI, and no snippet has a password",
   (type) => {

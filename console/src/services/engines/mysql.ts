@@ -9,7 +9,7 @@ export const mysql: ConsoleEngine = {
 WHERE table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys') ORDER BY 1, 2, ordinal_position`,
   },
   snippets: ({ host, port, user, database, uri }) => [
-    { title: "URI", text: uri },
+    { title: "URI", text: `${uri}&ssl-ca=ca.pem` },
     {
       title: "mysql",
       text: `mysql -h ${host} -P ${port} -u ${user} -p --ssl-mode=VERIFY_IDENTITY --ssl-ca=ca.pem ${database}`,

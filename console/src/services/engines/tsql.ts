@@ -2,7 +2,7 @@ import type { ConsoleEngine } from "./console-engine.ts";
 
 export const tsql: ConsoleEngine = {
   snippets: ({ host, port, user, database, uri, jdbc_url, ado_connection_string, postgresql_uri }) => [
-    { title: "URI", text: uri },
+    { title: "URI", text: `${uri}&certificate=ca.pem` },
     {
       title: "Node.js",
       text: [
@@ -20,7 +20,7 @@ export const tsql: ConsoleEngine = {
     ...[
       ["JDBC", jdbc_url],
       ["ADO.NET", ado_connection_string],
-      ["psql", postgresql_uri],
+      ["psql", postgresql_uri == null ? undefined : `psql "${postgresql_uri}&sslrootcert=ca.pem"`],
     ].flatMap(([title, text]) => (title == null || text == null ? [] : [{ title, text }])),
   ],
   hasAssessments: true,
