@@ -25,18 +25,26 @@ export interface OutgoingMail {
   readonly id: string;
 }
 
+interface Failure {
+  readonly reason: string;
+  readonly remedy: string;
+}
+
 /** A failure of a mail server, without the server's own text and without addresses. */
 export class MailServerFailure extends Error {
   override readonly name = "MailServerFailure";
   /** True if the server refused only the recipient. */
   readonly isRecipientRefused: boolean;
+  /** What the owner of the settings can do, as a sentence. */
+  readonly remedy: string;
 
   constructor(
-    message: string,
+    { reason, remedy }: Failure,
     { isRecipientRefused = false, ...options }: ErrorOptions & { isRecipientRefused?: boolean } = {},
   ) {
-    super(message, options);
+    super(reason, options);
     this.isRecipientRefused = isRecipientRefused;
+    this.remedy = remedy;
   }
 }
 
@@ -116,8 +124,11 @@ async function withTransport(
   } catch (error) {
     signal.throwIfAborted();
     if (deadline.aborted)
-      throw new MailServerFailure(`No response from the mail server within ${deadlineMs / 1_000} s.`);
-    throw new MailServerFailure(reasonOf(error), { cause: error, isRecipientRefused: isRecipientRefused(error) });
+      throw new MailServerFailure({
+        reason: `No response from the mail server within ${deadlineMs / 1_000} s.`,
+        remedy: checkAddress,
+      });
+    throw new MailServerFailure(failureOf(error), { cause: error, isRecipientRefused: isRecipientRefused(error) });
   }
 }
 
@@ -125,14 +136,26 @@ function isRecipientRefused(error: unknown): boolean {
   return error instanceof Error && "command" in error && error.command === "RCPT TO";
 }
 
-function reasonOf(error: unknown): string {
-  if (error instanceof EgressFailure) return `The mail server could not be reached: ${error.message}`;
+const checkAddress = "Check the host and the port of the mail server, and that it accepts connections from here.";
+
+const checkTls = "Use a port with TLS, and the host name in the certificate of the mail server.";
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof EgressFailure)
+    return {
+      reason: `The mail server could not be reached: ${error.message}`,
+      remedy: error.kind === "tls" ? checkTls : checkAddress,
+    };
   const of = (name: string) => (error instanceof Error ? lookUp(error, name) : undefined);
-  if (of("code") === "EAUTH") return "The mail server refused the user name and password.";
+  if (of("code") === "EAUTH")
+    return {
+      reason: "The mail server refused the user name and password.",
+      remedy: "Give those of an account that may send mail.",
+    };
   if (of("code") === "ETLS" || of("code") === "ESOCKET")
-    return "The mail server offers no TLS with a certificate that is trusted.";
+    return { reason: "The mail server offers no TLS with a certificate that is trusted.", remedy: checkTls };
   const responseCode = of("responseCode");
   return typeof responseCode === "number"
-    ? `The mail server responded with ${responseCode}.`
-    : "The mail server did not accept the mail.";
+    ? { reason: `The mail server responded with ${responseCode}.`, remedy: "Read the log of the mail server." }
+    : { reason: "The mail server did not accept the mail.", remedy: checkAddress };
 }

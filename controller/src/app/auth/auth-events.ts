@@ -73,7 +73,8 @@ export const authEventDefinitions = {
     example: {
       ...example,
       status: "Failed",
-      failure_reason: "mail: The mail server refused the user name and password.",
+      failure_reason:
+        "mail: The mail server refused the user name and password. Give those of an account that may send mail. Then enable the sign-in again.",
     },
     optIn: true,
   },

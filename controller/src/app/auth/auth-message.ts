@@ -14,7 +14,15 @@ import {
   AuthSignUp,
   AuthStatus,
 } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { type AuthObject, type ClientSpec, hostOf, type IdpSpec, type SigningKeySpec, type ThemeSpec } from "./auth.ts";
+import {
+  type AuthObject,
+  type AuthStatus as AuthStatusSpec,
+  type ClientSpec,
+  hostOf,
+  type IdpSpec,
+  type SigningKeySpec,
+  type ThemeSpec,
+} from "./auth.ts";
 import type { AuthState } from "./auth-lifecycle.ts";
 
 const statuses: Readonly<Record<AuthState, AuthStatus>> = {
@@ -36,6 +44,12 @@ export function themeOf(appName: string, theme: ThemeSpec): ThemeSpec & Required
   return { displayName: appName, brandColor: defaultBrandColor, ...theme };
 }
 
+/** The health of an issuer that serves; "unknown" for any other. */
+function healthOf({ state, health }: AuthStatusSpec): "healthy" | "degraded" | "unknown" {
+  if (state !== "Active") return "unknown";
+  return health.reason === null ? "healthy" : "degraded";
+}
+
 /** The message of an app's sign-in, without secrets. */
 export function authMessage({ metadata, spec, status }: AuthObject, issuerPort: number): AppAuth {
   const { host, port, fromAddress, fromName } = spec.smtp;
@@ -54,7 +68,7 @@ export function authMessage({ metadata, spec, status }: AuthObject, issuerPort: 
     ...(spec.customDomain !== null && { customDomain: spec.customDomain }),
     smtp: { host, port, fromAddress, fromName },
     health: {
-      status: status.health.reason === null ? "healthy" : "degraded",
+      status: healthOf(status),
       ...(status.health.reason !== null && { reason: status.health.reason }),
       since: timestampFromMs(status.health.since),
     },

@@ -231,10 +231,12 @@ function withStatus(auth: AuthObject, status: Partial<AuthStatus>): AuthObject {
   return { ...auth, status: { ...auth.status, ...status } };
 }
 
-/** The message of a failure that only users can repair; undefined for other failures, which are retried. */
+const thenEnable = "Then enable the sign-in again.";
+
+/** The message of a failure that only users can repair, with its remedy; undefined for other failures, which are retried. */
 function refusalOf(error: unknown): string | undefined {
-  if (error instanceof MailServerFailure) return error.message;
-  return error instanceof HoldfastError && error.key === "ENGINE_REFUSED" ? error.detail : undefined;
+  if (error instanceof MailServerFailure) return `${error.message} ${error.remedy} ${thenEnable}`;
+  return error instanceof HoldfastError && error.key === "ENGINE_REFUSED" ? `${error.detail} ${thenEnable}` : undefined;
 }
 
 /** True if the service admits the app's issuers with this role, database and networks. */
