@@ -10,6 +10,7 @@
 //   npm run faults -- --upgrades               upgrades of Valkey and PostgreSQL, with kills; makes the image
 //   npm run faults -- --queues                 queues of restored and renamed databases, floods, 60 kills of workers
 //   npm run faults -- --s3-tests DIR           a checkout of ceph/s3-tests on a files service
+//   npm run faults -- --mongodb-specifications DIR  a checkout of mongodb/specifications on MongoDB's API
 //   npm run faults -- --projects               a controller kill after every write of a project, not every fifth
 //   npm run faults -- --alerts                 10,000 concurrent alerts, half of them for a hanging channel
 //   npm run faults -- --failovers [N] [--seed N]  N faults of primaries (default 100), see test/faults/failovers
@@ -77,6 +78,13 @@ if (flags.includes("--outages")) {
   if (directory === undefined) throw new SetUpError("--s3-tests needs the directory of a checkout of ceph/s3-tests.");
   await runPinned([vitest, "run", ...tests("test/conformance/s3-tests")], {
     HOLDFAST_TEST_S3_TESTS: resolve(directory),
+  });
+} else if (flags.includes("--mongodb-specifications")) {
+  const directory = flags[flags.indexOf("--mongodb-specifications") + 1];
+  if (directory === undefined)
+    throw new SetUpError("--mongodb-specifications needs the directory of a checkout of mongodb/specifications.");
+  await runPinned([vitest, "run", ...tests("test/conformance/mongodb-specifications")], {
+    HOLDFAST_TEST_MONGODB_SPECIFICATIONS: resolve(directory),
   });
 } else if (flags.includes("--projects")) {
   await runPinned([vitest, "run", ...tests("test/system/project-kills")], { HOLDFAST_TEST_PROJECTS: "all" });

@@ -119,6 +119,10 @@ test.each<[string, Document, code: number | undefined]>([
   ["a date by a computed unit",             pipeline({ $group: { _id: { $dateTrunc: { date: "$d", unit: "$u" } } } }), notSupported],
   ["a date in a filter",                    { find: "c", filter: { $expr: { $dateTrunc: { unit: "week" } } } }, notSupported],
   ["an inserted field of that name",        { insert: "c", documents: [{ $dateTrunc: { unit: "day" } }] },    undefined],
+  ["documents of a pipeline that are merged", { aggregate: 1, pipeline: [{ $documents: [{ _id: 1 }] }, { $merge: { into: "t" } }] }, notSupported],
+  ["documents of a pipeline",               { aggregate: 1, pipeline: [{ $documents: [{ _id: 1 }] }] },       undefined],
+  ["an update in an order",                 { update: "c", updates: [{ q: {}, u: { $set: { a: 1 } }, sort: { a: 1 } }] }, 40_415],
+  ["an update of a field of that name",     { update: "c", updates: [{ q: {}, u: { $set: { sort: { a: 1 } } } }] }, undefined],
   ["a text with that name",                 { find: "c", filter: { a: "$dateTrunc" } },                       undefined],
 ])("%s is refused if the engine would do something else", (_, command, code) => {
   expect(codeOf(command, "readwrite")).toBe(code);
@@ -128,6 +132,15 @@ test("a wrong date in an update, also in its document sequence, is refused", () 
   const update = { q: {}, u: [{ $set: { d: { $dateTrunc: { date: "$d", unit: "month" } } } }] };
   const message = opMsg({ update: "c" }, { sequences: [{ identifier: "updates", documents: [update] }] });
   expect(refusalOf(readRequest(message), { ...reader, access: "readwrite" })?.code).toBe(notSupported);
+});
+
+test("an order in the second update of a document sequence is refused", () => {
+  const updates = [
+    { q: {}, u: { $set: { a: 1 } } },
+    { q: {}, u: { $set: { a: 1 } }, sort: { a: -1 } },
+  ];
+  const message = opMsg({ update: "c" }, { sequences: [{ identifier: "updates", documents: updates }] });
+  expect(refusalOf(readRequest(message), { ...reader, access: "readwrite" })?.code).toBe(40_415);
 });
 
 const userOf = (command: Document) => signInOf(readRequest(opMsg(command)));

@@ -3,7 +3,7 @@ import { bsonTypes, documentsOf, type Field, fieldsNamed, fieldsOf } from "./pro
 import { ProtocolError } from "./protocol/message.ts";
 import type { Request } from "./protocol/request.ts";
 import type { CommandError } from "./protocol/response.ts";
-import { unsupportedOf } from "./unsupported.ts";
+import { notSupported, unsupportedOf } from "./unsupported.ts";
 
 /** Fields by which a command belongs to a transaction. */
 const transactionFields = ["autocommit", "startTransaction"];
@@ -54,6 +54,9 @@ export function refusalOf(
     return unauthorized(`not authorized to execute command ${command}: the user may only read`);
   // Drivers that get this code close their connections and look the primary up again.
   if (user.isReplica) return { code: 10_107, codeName: "NotWritablePrimary", message: "not primary" };
+  // The engine would return the documents, and write none of them.
+  if (commandClass !== "writing" && stages.includes("$documents"))
+    return notSupported("A pipeline that begins with $documents has neither $merge nor $out on this server.");
   return unsupportedOf(request);
 }
 

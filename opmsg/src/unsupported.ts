@@ -2,6 +2,7 @@ import { bsonTypes, type Field, fieldsNamed, fieldsOf, numberOf, textOf } from "
 import { ProtocolError } from "./protocol/message.ts";
 import type { Request } from "./protocol/request.ts";
 import type { CommandError } from "./protocol/response.ts";
+import { writesOf } from "./protocol/writes.ts";
 
 /** Fields that every command may have. */
 const common = [
@@ -28,7 +29,7 @@ const options: ReadonlyMap<string, readonly string[]> = new Map([
  * undefined for others.
  */
 export function unsupportedOf(request: Request): CommandError | undefined {
-  return ignoredOption(request) ?? unmetConcern(request.fields) ?? wrongDates(request);
+  return ignoredOption(request) ?? ignoredSort(request) ?? unmetConcern(request.fields) ?? wrongDates(request);
 }
 
 function ignoredOption({ command, fields }: Request): CommandError | undefined {
@@ -37,6 +38,17 @@ function ignoredOption({ command, fields }: Request): CommandError | undefined {
   return (
     ignored && notSupported(`The option ${ignored.name.slice(0, 100)} of ${command} is not available on this server.`)
   );
+}
+
+/** A document named `sort`, at any depth. */
+const sort = Buffer.from("\u0003sort\0", "latin1");
+
+/** The engine ignores the order of an update, and so may change another document. MongoDB has it since version 8.0. */
+function ignoredSort(request: Request): CommandError | undefined {
+  if (request.command !== "update" || !request.body.includes(sort)) return undefined;
+  const hasSort = writesOf(request).some((write) => fieldsNamed(fieldsOf(write), "sort").length > 0);
+  if (!hasSort) return undefined;
+  return { code: 40_415, codeName: "Location40415", message: "BSON field 'update.updates.sort' is an unknown field." };
 }
 
 /** Also true for an option with the value that it has without the option. */
@@ -102,7 +114,8 @@ function hasRightUnit(bytes: Buffer): boolean {
   }
 }
 
-function notSupported(message: string): CommandError {
+/** The error for what this server lacks. */
+export function notSupported(message: string): CommandError {
   return { code: 115, codeName: "CommandNotSupported", message };
 }
 

@@ -1,8 +1,7 @@
 import { deserialize, type Document, EJSON } from "bson";
-import { sequenceOf } from "../commands.ts";
 import { bsonTypes, type Field, fieldsNamed, fieldsOf, textOf } from "./fields.ts";
-import { ProtocolError } from "./message.ts";
 import type { Request } from "./request.ts";
+import { writesOf } from "./writes.ts";
 
 /** A unique index. */
 export interface UniqueIndex {
@@ -141,12 +140,9 @@ function scalarAt(document: Document, path: string): { readonly value: unknown; 
   return { value, isUnique: !Array.isArray(value) };
 }
 
-/** The write at this position of an insert or update, in its document or beside it. */
-function writeAt({ command, fields, sequences }: Request, at: number): Document | undefined {
-  const name = sequenceOf.get(command);
-  const inside = fields.find((field) => field.name === name && field.type === bsonTypes.array);
-  const sequence = sequences.find(({ identifier }) => identifier === name);
-  const bytes = inside === undefined ? sequence && documentAt(sequence.documents, at) : documentsIn(inside.value)[at];
+/** The write at this position of the command. */
+function writeAt(request: Request, at: number): Document | undefined {
+  const bytes = writesOf(request).drop(at).next().value;
   return bytes && deserialize(bytes, readOptions);
 }
 
@@ -160,16 +156,4 @@ const readOptions = { promoteValues: false, bsonRegExp: true, validation: { utf8
 
 function documentsIn(array: Buffer): Buffer[] {
   return fieldsOf(array).map(({ value }) => value);
-}
-
-/** A document of a sequence. */
-function documentAt(documents: Buffer, at: number): Buffer | undefined {
-  let offset = 0;
-  for (let position = 0; offset + 5 <= documents.length; position += 1) {
-    const size = documents.readInt32LE(offset);
-    if (size < 5 || offset + size > documents.length) throw new ProtocolError("a document whose size is wrong");
-    if (position === at) return documents.subarray(offset, offset + size);
-    offset += size;
-  }
-  return undefined;
 }
