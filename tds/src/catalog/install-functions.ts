@@ -15,6 +15,21 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN btrim(value) COLLATE "C" = '' THEN 0 ELSE value::int8 END
 $$;
 
+-- The first three groups of a uniqueidentifier are little-endian in its bytes.
+CREATE OR REPLACE FUNCTION holdfast_tsql.swap_guid(value bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT decode(substr(h, 7, 2) || substr(h, 5, 2) || substr(h, 3, 2) || substr(h, 1, 2) || substr(h, 11, 2) || substr(h, 9, 2)
+    || substr(h, 15, 2) || substr(h, 13, 2) || substr(h, 17), 'hex') FROM (SELECT encode(value, 'hex') AS h) AS t
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.guid_to_binary(value uuid) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT holdfast_tsql.swap_guid(uuid_send(value))
+$$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.binary_to_guid(value bytea) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT encode(holdfast_tsql.swap_guid(substring(value || decode(repeat('00', 16), 'hex') FROM 1 FOR 16)), 'hex')::uuid
+$$;
+
 -- An empty text is 1900-01-01 00:00:00.
 CREATE OR REPLACE FUNCTION holdfast_tsql.moment_text(value text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -247,7 +262,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     WHEN 'smallint' THEN holdfast_tsql.integer_to_binary(holdfast_tsql.variant_value(value)::int8, 2)
     WHEN 'tinyint' THEN holdfast_tsql.integer_to_binary(holdfast_tsql.variant_value(value)::int8, 1)
     WHEN 'bit' THEN holdfast_tsql.integer_to_binary(holdfast_tsql.variant_value(value)::int8, 1)
-    WHEN 'uniqueidentifier' THEN uuid_send(holdfast_tsql.variant_value(value)::uuid)
+    WHEN 'uniqueidentifier' THEN holdfast_tsql.guid_to_binary(holdfast_tsql.variant_value(value)::uuid)
     ELSE holdfast_tsql.text_to_binary(holdfast_tsql.variant_value(value), 0, holdfast_tsql.variant_type(value) LIKE 'n%') END
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.variant_to_temporal(value text) RETURNS timestamp

@@ -151,6 +151,11 @@ BEGIN
 END
 $$;
 
+CREATE OR REPLACE FUNCTION holdfast_tsql.hash_bytes(algorithm text, value bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE upper(algorithm COLLATE "C") WHEN 'MD5' THEN decode(md5(value), 'hex') WHEN 'SHA2_256' THEN sha256(value) WHEN 'SHA2_512' THEN sha512(value) END
+$$;
+
 -- The last IDENTITY value of a table, in any session.
 CREATE OR REPLACE FUNCTION holdfast_tsql.identity_of(name text, property text) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
 DECLARE

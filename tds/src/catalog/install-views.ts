@@ -267,6 +267,12 @@ SELECT (a.pid % 32767)::int2 AS session_id, a.backend_start::timestamp(3) AS log
        5::int2 AS database_id, 1::int2 AS is_user_process
   FROM pg_stat_activity a WHERE a.datname = current_database() AND a.backend_type = 'client backend';
 
+CREATE OR REPLACE VIEW sys.dm_exec_connections AS
+SELECT s.session_id, s.login_time AS connect_time, 'TCP'::varchar(40) AS net_transport, 'TSQL'::varchar(40) AS protocol_type,
+       'TRUE'::varchar(40) AS encrypt_option, 'SQL'::varchar(40) AS auth_scheme, NULL::varchar(48) AS client_net_address,
+       NULL::varchar(48) AS local_net_address, 1433::int4 AS local_tcp_port
+  FROM sys.dm_exec_sessions s;
+
 CREATE OR REPLACE VIEW sys.default_constraints AS
 SELECT ('df_' || c.relname || '_' || a.attname)::text AS name, f.oid::int8::int AS object_id, f.adrelid::int8::int AS parent_object_id,
        f.adnum::int AS parent_column_id, pg_get_expr(f.adbin, f.adrelid)::text AS definition

@@ -73,16 +73,19 @@ SELECT n.nspname, c.relname, a.attname,
    AND lower(c.relname) = $2
  ORDER BY c.relname = $2 DESC, c.oid, a.attnum`;
 
+/** The schema $1; `pg_temp` is that of the session. */
+const inSchema = "(n.nspname = $1 OR ($1 = 'pg_temp' AND n.oid = pg_catalog.pg_my_temp_schema()))";
+
 const procedureQuery = `
 SELECT ${moduleText}, pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
   FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
- WHERE n.nspname = $1 AND lower(p.proname) = $2 AND ${isModule}
+ WHERE ${inSchema} AND lower(p.proname) = $2 AND ${isModule}
  ORDER BY p.proname = $2 DESC LIMIT 1`;
 
 const routineQuery = `
 SELECT p.prosrc, pg_catalog.has_function_privilege(p.oid, 'EXECUTE'), n.nspname, p.proname
   FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
- WHERE n.nspname = $1 AND lower(p.proname) = $2 ORDER BY p.proname = $2 DESC LIMIT 1`;
+ WHERE ${inSchema} AND lower(p.proname) = $2 ORDER BY p.proname = $2 DESC LIMIT 1`;
 
 type Query = (sql: string, values: readonly string[]) => Promise<(string | null)[][]>;
 

@@ -91,6 +91,8 @@ function castText(operand: Typed, type: TsqlType, target: string, style: string 
     if (isBinary(from)) return `holdfast_tsql.binary_to_integer(${sql})::${target}`;
   }
   if (isTemporal(type)) {
+    if (type.name === "smalldatetime" && from.name !== "smalldatetime")
+      return toMinute(castText(operand, { name: "datetime2", scale: 6 }, "timestamp", style));
     if (from.name === "time" && type.name !== "time") return `(date '1900-01-01' + ${sql})::${target}`;
     if (type.name === "time" && isTemporal(from)) return `(${sql})::${target}`;
     if (isNumeric(from)) return `(timestamp '1900-01-01' + (${sql}) * interval '1 day')::${target}`;
@@ -100,6 +102,9 @@ function castText(operand: Typed, type: TsqlType, target: string, style: string 
       return `holdfast_tsql.moment_text((${sql})::text)::${target}`;
     return `(${sql})::${target}`;
   }
+  // PostgreSQL converts a real to numeric with six digits.
+  if (from.name === "real" && (type.name === "decimal" || type.name.endsWith("money")))
+    return `(${sql})::float8::${target}`;
   if (isCharacter(type)) {
     if (isTemporal(from)) {
       const fallback = from.name === "datetime" || from.name === "smalldatetime" ? "0" : "121";
@@ -112,9 +117,15 @@ function castText(operand: Typed, type: TsqlType, target: string, style: string 
     return `(${sql})::${target}`;
   }
   // Characters after those of an identifier are ignored.
+  if (type.name === "uniqueidentifier" && isBinary(from)) return `holdfast_tsql.binary_to_guid(${sql})`;
   if (type.name === "uniqueidentifier" && isCharacter(from)) return `left(btrim((${sql})::text, '{}'), 36)::uuid`;
   if (isBinary(type)) return fitBinary(binaryText(operand, type, style), type);
   return `(${sql})::${target}`;
+}
+
+/** A minute: 29.998 seconds and less are rounded down. */
+function toMinute(sql: string): string {
+  return `date_trunc('minute', (${sql}) + interval '30.001 seconds')`;
 }
 
 /** Days since 1900, whole ones for integers, as which 12:00 is rounded up. */
@@ -164,7 +175,7 @@ function binaryText({ sql, type: from }: Typed, type: TsqlType, style: string | 
     return `holdfast_tsql.text_to_binary((${sql})::text, ${style ?? "0"}, ${national})`;
   }
   if (isInteger(from)) return `holdfast_tsql.integer_to_binary((${sql})::int8, ${integerBytes(from, type)})`;
-  if (from.name === "uniqueidentifier") return `uuid_send(${sql})`;
+  if (from.name === "uniqueidentifier") return `holdfast_tsql.guid_to_binary(${sql})`;
   return `(${sql})::bytea`;
 }
 

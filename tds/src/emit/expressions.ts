@@ -3,7 +3,7 @@ import type { Expression, OrderItem, Predicate, Query } from "../parse/ast.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { castType } from "../types/backend-type.ts";
 import { commonType, decimalShape, isCharacter, isNumeric, isTemporal, type TsqlType } from "../types/tsql-type.ts";
-import { quoteName } from "../bind/object-name.ts";
+import { qualified, quoteName } from "../bind/object-name.ts";
 import type { Scope } from "../bind/scope.ts";
 import type { EmitContext, Typed } from "./context.ts";
 import { castTo, collate, implicitly, tryCastTo } from "./conversions.ts";
@@ -39,6 +39,10 @@ export function emitExpression(expression: Expression, scope: Scope, context: Em
       const isSensitive = /_CS_|_BIN/i.test(expression.collation);
       const sql = isSensitive ? `(${operand.sql} COLLATE "C")` : `(${operand.sql} ${collate})`;
       return { ...operand, sql, isCollated: true };
+    }
+    case "nextValue": {
+      const sequence = qualified(context.objectName(expression.path, expression.line));
+      return { sql: `nextval(${escapeLiteral(sequence)}::regclass)`, type: { name: "bigint" }, isCollated: false };
     }
     case "star":
     case "default":

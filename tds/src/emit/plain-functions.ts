@@ -53,6 +53,15 @@ function numberOf(operand: Typed | undefined): Typed {
   return isNumeric(operand.type) ? operand : implicitly(operand, float);
 }
 
+/**
+ * A call that searches the catalog, as a subquery that PostgreSQL runs once for a query rather than for each row. A call
+ * with a column, whose name has quotes, remains as it is.
+ */
+function onceFor(call: string): string {
+  const hasNames = call.replaceAll(/'(?:[^']|'')*'/g, "").includes('"');
+  return hasNames ? call : `(SELECT ${call})`;
+}
+
 /** Bytes that a value has in SQL Server. */
 function dataLength(operand: Typed | undefined): string {
   if (operand === undefined) return "NULL";
@@ -275,7 +284,7 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
       value !== undefined && isCharacter(value.type)
         ? castTo(value, { name: "varbinary", length: "max" }).sql
         : (value?.sql ?? "NULL");
-    const sql = `(CASE upper(${text(algorithm)} COLLATE "C") WHEN 'MD5' THEN decode(md5(${data}), 'hex') WHEN 'SHA2_256' THEN sha256(${data}) WHEN 'SHA2_512' THEN sha512(${data}) END)`;
+    const sql = `holdfast_tsql.hash_bytes(${text(algorithm)}, ${data})`;
     return { sql, type: { name: "varbinary", length: 8_000 } };
   }),
   CHECKSUM: ranged(1, 254, (list) => ({
@@ -300,7 +309,7 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
   })),
   TRIGGER_NESTLEVEL: ranged(0, 3, () => ({ sql: "pg_trigger_depth()", type: int })),
   OBJECT_ID: ranged(1, 2, ([name, kind]) => ({
-    sql: `holdfast_tsql.object_id(${text(name)}, ${text(kind)})`,
+    sql: onceFor(`holdfast_tsql.object_id(${text(name)}, ${text(kind)})`),
     type: int,
   })),
   OBJECT_NAME: ranged(1, 2, ([id]) => ({ sql: `holdfast_tsql.object_name(${integer(id)})`, type: nvarchar(128) })),
@@ -313,8 +322,8 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
     type: nvarchar("max"),
   })),
   SCHEMA_NAME: ranged(0, 1, ([id]) => ({ sql: `holdfast_tsql.schema_name(${integer(id)})`, type: nvarchar(128) })),
-  SCHEMA_ID: ranged(0, 1, ([name]) => ({ sql: `holdfast_tsql.schema_id(${text(name)})`, type: int })),
-  TYPE_ID: fixed(1, ([name]) => ({ sql: `holdfast_tsql.type_id(${text(name)})`, type: int })),
+  SCHEMA_ID: ranged(0, 1, ([name]) => ({ sql: onceFor(`holdfast_tsql.schema_id(${text(name)})`), type: int })),
+  TYPE_ID: fixed(1, ([name]) => ({ sql: onceFor(`holdfast_tsql.type_id(${text(name)})`), type: int })),
   TYPE_NAME: fixed(1, ([id]) => ({ sql: `holdfast_tsql.type_name(${integer(id)})`, type: nvarchar(128) })),
   COL_NAME: fixed(2, ([id, column]) => ({
     sql: `holdfast_tsql.col_name(${integer(id)}, ${integer(column)})`,

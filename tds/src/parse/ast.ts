@@ -26,7 +26,9 @@ export type Expression =
     }
   | { readonly kind: "subquery"; readonly query: Query }
   | { readonly kind: "collate"; readonly operand: Expression; readonly collation: string }
-  | { readonly kind: "default" };
+  | { readonly kind: "default" }
+  /** NEXT VALUE FOR a sequence. */
+  | { readonly kind: "nextValue"; readonly path: Path; readonly line: number };
 
 export interface Call {
   readonly path: Path;

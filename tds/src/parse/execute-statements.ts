@@ -78,6 +78,7 @@ export function parseParameter(stream: TokenStream): Parameter {
   const name = stream.variable();
   stream.accept("AS");
   const type = parseDataType(stream);
+  stream.accept("NULL");
   const value = stream.accept("=") ? parseArgument(stream) : undefined;
   const isOutput = stream.accept("OUTPUT") || stream.accept("OUT");
   const isReadOnly = stream.accept("READONLY");

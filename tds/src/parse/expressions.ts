@@ -145,6 +145,10 @@ function parseWord(stream: TokenStream): Expression {
       return { kind: "default" };
     case "CASE":
       return parseCase(stream);
+    case "NEXT":
+      if (!stream.is("NEXT", "VALUE", "FOR")) break;
+      stream.expect("NEXT", "VALUE", "FOR");
+      return { kind: "nextValue", path: stream.path(), line: stream.current.line };
     case "CAST":
     case "TRY_CAST":
       if (stream.peek(1).text !== "(") break;

@@ -43,9 +43,11 @@ function parseProcedure(stream: TokenStream, replaces: Replaces, statements: Par
   const parameters = stream.current.kind === "variable" ? stream.list(() => parseParameter(stream)) : [];
   if (isParenthesized) stream.expect(")");
   const { line } = stream.current;
-  if (stream.accept("WITH") && !stream.accept("RECOMPILE")) {
-    const option = stream.next().text;
-    throw refuse("options of modules", line, `WITH ${option}`);
+  if (stream.accept("WITH")) {
+    stream.list(() => {
+      if (!stream.accept("RECOMPILE") && !acceptCaller(stream))
+        throw refuse("options of modules", line, `WITH ${stream.current.text}`);
+    });
   }
   stream.expect("AS");
   return { kind: "procedure", path, replaces, parameters, statements: statements(stream) };
@@ -83,12 +85,18 @@ function skipOptions(stream: TokenStream): void {
   const { line } = stream.current;
   if (stream.accept("WITH")) {
     stream.list(() => {
+      if (acceptCaller(stream)) return;
       if (stream.accept("SCHEMABINDING") || stream.accept("CALLED", "ON", "NULL", "INPUT")) return;
       if (stream.accept("INLINE", "=")) stream.next();
       else throw refuse("options of modules", line, `WITH ${stream.current.text}`);
     });
   }
   stream.accept("AS");
+}
+
+/** `EXECUTE AS CALLER`: the statements of a module always run with the privileges of the caller. */
+function acceptCaller(stream: TokenStream): boolean {
+  return stream.accept("EXECUTE", "AS", "CALLER") || stream.accept("EXEC", "AS", "CALLER");
 }
 
 const events = ["INSERT", "UPDATE", "DELETE"] as const;
@@ -99,7 +107,8 @@ function parseTrigger(stream: TokenStream, replaces: Replaces, statements: Parse
   stream.expect("ON");
   if (stream.is("DATABASE") || stream.is("ALL", "SERVER")) throw refuse("triggers of DDL and sign-in", line);
   const table = stream.path();
-  if (stream.is("WITH")) throw refuse("options of modules", line, `WITH ${stream.peek(1).text}`);
+  if (stream.accept("WITH") && !acceptCaller(stream))
+    throw refuse("options of modules", line, `WITH ${stream.current.text}`);
   const isInsteadOf = stream.accept("INSTEAD", "OF");
   if (!isInsteadOf && !stream.accept("FOR")) stream.expect("AFTER");
   const list = stream.list((): TriggerEvent => {

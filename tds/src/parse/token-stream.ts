@@ -185,8 +185,8 @@ export class TokenStream {
 
   /** A name of up to four parts; omitted parts, as in `db..t`, are empty. */
   path(): string[] {
-    // `..t` is a table of the current database.
-    const parts = this.is(".", ".") ? [""] : [this.identifier()];
+    // `..t` and `.t` are tables of the current database.
+    const parts = this.is(".") ? [""] : [this.identifier()];
     while (this.accept(".")) parts.push(this.is(".") ? "" : this.anyIdentifier());
     return parts;
   }

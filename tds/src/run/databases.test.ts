@@ -141,6 +141,20 @@ describe("the layout multi-db", () => {
     await tds?.stop();
   });
 
+  test("messages of violated constraints name the database", async () => {
+    const session = await open("sales");
+    const messages: string[] = [];
+    session.connection.on("errorMessage", ({ message }: { message: string }) => messages.push(message));
+    await done("CREATE TABLE Checked (n int CONSTRAINT CK_n CHECK (n > 0))", session);
+    expect(await errors("INSERT Checked VALUES (0)", session)).toEqual([547]);
+    expect(await errors("USE stock_1; INSERT sales.dbo.Checked VALUES (0)", session)).toEqual([547]);
+    const text = (database: string) =>
+      `The INSERT statement conflicted with the CHECK constraint "ck_n". The conflict occurred in database "${database}", table "dbo.checked".`;
+    expect(messages).toEqual([text("Sales"), text("sales")]);
+    await done("DROP TABLE sales.dbo.Checked", session);
+    await session.close();
+  });
+
   test("USE changes the current database and tells the client", async () => {
     const session = await open("SALES");
     expect(await rows("SELECT DB_NAME() AS name, COUNT(*) AS n FROM Orders", session)).toEqual([

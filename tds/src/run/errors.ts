@@ -1,4 +1,6 @@
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
+import { type Databases, schemaPrefix } from "../bind/databases.ts";
 import { moduleStates } from "../emit/module-body.ts";
 import { DatabaseError } from "./backend.ts";
 import { ProtocolError } from "../protocol/protocol-error.ts";
@@ -80,19 +82,37 @@ function overflowOf({ code, constraint, message }: InstanceType<typeof DatabaseE
   return ["2201E", "2201F"].includes(code ?? "") ? { number: 3_623, severity: 16 } : undefined;
 }
 
-/** Kinds of the statements that failed, by their errors. */
-const statementKinds = new WeakMap<Error, string>();
+interface FailedStatement {
+  readonly kind: string;
+  readonly databases: Databases & { readonly databaseName: string };
+}
 
-/** Notes the kind of the statement, which messages of SQL Server have. */
-export function nameStatement(error: unknown, kind: string): void {
-  if (error instanceof DatabaseError) statementKinds.set(error, kind.toUpperCase());
+/** Statements that failed, by their errors. */
+const failedStatements = new WeakMap<Error, FailedStatement>();
+
+/** Notes the kind of the statement and its current database, which messages of SQL Server have. */
+export function nameStatement(error: unknown, { kind, databases }: FailedStatement): void {
+  if (error instanceof DatabaseError) failedStatements.set(error, { kind: kind.toUpperCase(), databases });
+}
+
+/** Name of the database and of the schema for T-SQL clients, by the schema of PostgreSQL. */
+function placeOf(error: InstanceType<typeof DatabaseError>): { readonly database: string; readonly schema: string } {
+  const schema = error.schema ?? "";
+  const databases = failedStatements.get(error)?.databases;
+  if (databases?.layoutMode !== "multi-db") return { database: defaultDatabase, schema };
+  const prefix = schemaPrefix(databases.database);
+  if (schema.startsWith(prefix)) return { database: databases.databaseName, schema: schema.slice(prefix.length) };
+  // Schemas of other databases: underscores of the name are doubled, and a single one follows it.
+  const [, name = defaultDatabase, own = schema] = /^\$?((?:[^_]|__)*)_(?!_)(.*)$/s.exec(schema) ?? [];
+  return { database: name.replaceAll("__", "_"), schema: own };
 }
 
 /** The text of SQL Server for a violated constraint: clients read names and values in it. */
 function conflictMessage(error: InstanceType<typeof DatabaseError>): string | undefined {
   const { code, constraint = "", table = "", column = "", detail = "" } = error;
-  const object = `${error.schema ?? ""}.${table}`;
-  const statement = statementKinds.get(error) ?? "INSERT";
+  const { database, schema } = placeOf(error);
+  const object = `${schema}.${table}`;
+  const statement = failedStatements.get(error)?.kind ?? "INSERT";
   const [, key = "", value = ""] = /^Key \((.*?)\)=\((.*)\)/s.exec(detail) ?? [];
   switch (code) {
     case "23505":
@@ -104,11 +124,11 @@ function conflictMessage(error: InstanceType<typeof DatabaseError>): string | un
       const [, other = ""] = /table "((?:[^"]|"")*)"\.$/.exec(detail) ?? [];
       const kind = isReference ? "REFERENCE" : "FOREIGN KEY";
       const verb = isReference && statement === "INSERT" ? "DELETE" : statement;
-      return `The ${verb} statement conflicted with the ${kind} constraint "${constraint}". The conflict occurred in database "defaultdb", table "${error.schema ?? ""}.${other}", column '${key}'.`;
+      return `The ${verb} statement conflicted with the ${kind} constraint "${constraint}". The conflict occurred in database "${database}", table "${schema}.${other}", column '${key}'.`;
     }
     case "23514":
       if (table === "") return undefined;
-      return `The ${statement} statement conflicted with the CHECK constraint "${constraint}". The conflict occurred in database "defaultdb", table "${object}".`;
+      return `The ${statement} statement conflicted with the CHECK constraint "${constraint}". The conflict occurred in database "${database}", table "${object}".`;
     case "23502":
       if (column === "") return undefined;
       return `Cannot insert the value NULL into column '${column}', table '${object}'; column does not allow nulls. ${statement} fails.`;

@@ -81,6 +81,9 @@ describe("queries", () => {
     ["FORMAT of dates",              "SELECT FORMAT(CAST('2026-03-04 15:06:07.089' AS datetime2), 'yyyy-MM-dd hh:mm:ss.fff tt') AS t, FORMAT(CAST('2026-03-04' AS date), 'D') AS d", [{ t: "2026-03-04 03:06:07.089 PM", d: "Wednesday, March 4, 2026" }]],
     ["parts of names, STR, hashes",  "SELECT PARSENAME('[a].b.c', 3) AS p, STR(123.456, 8, 2) AS s, STR(12345, 3) AS o, CONVERT(varchar(10), HASHBYTES('SHA2_256', 'abc'), 2) AS h, COL_LENGTH('Customers', 'Name') AS l, IDENT_CURRENT('Orders') AS i, DATABASEPROPERTYEX('defaultdb', 'Status') AS b", [{ p: "a", s: "  123.46", o: "***", h: "BA7816BF8F", l: 100, i: 120, b: "ONLINE" }]],
     ["dates from parts",             "SELECT DATEDIFF(minute, '2026-01-02', SMALLDATETIMEFROMPARTS(2026, 1, 2, 3, 4)) AS s, DATEPART(microsecond, DATETIME2FROMPARTS(2026, 1, 2, 3, 4, 5, 67, 2)) AS d, DATEPART(hour, TIMEFROMPARTS(5, 2, 3, 4, 1)) AS t, DAY(DATETRUNC(month, CAST('2026-03-04' AS date))) AS m", [{ s: 184, d: 670_000, t: 5, m: 1 }]],
+    ["bytes of a uniqueidentifier",  "SELECT CAST(0x6F9619FF8B86D011B42D00C04FC964FF AS uniqueidentifier) AS g, CONVERT(varchar(34), CAST(CAST('6F9619FF-8B86-D011-B42D-00C04FC964FF' AS uniqueidentifier) AS binary(16)), 1) AS b", [{ g: "FF19966F-868B-11D0-B42D-00C04FC964FF", b: "0xFF19966F868B11D0B42D00C04FC964FF" }]],
+    ["digits of a real",             "SELECT CAST(CAST(123456.25 AS real) AS decimal(30,2)) AS d",                       [{ d: 123456.25 }]],
+    ["minutes of a smalldatetime",   "SELECT DATEPART(minute, CAST('2026-01-01 10:00:29.998' AS smalldatetime)) AS a, DATEPART(minute, CAST('2026-01-01 10:00:29.999' AS smalldatetime)) AS b", [{ a: 0, b: 1 }]],
     ["STRING_SPLIT and STRING_AGG",  "SELECT STRING_AGG(value, '+') AS s FROM STRING_SPLIT('a,b', ',')",                 [{ s: "a+b" }]],
   ])("%s", async (_, sql, expected) => {
     expect(await rows(sql)).toEqual(expected);
@@ -151,6 +154,38 @@ describe("changes of rows", () => {
 });
 
 describe("definitions", () => {
+  test("an identity descends, and NEXT VALUE FOR is a value and a default", async () => {
+    const sql = `CREATE TABLE down (id int IDENTITY(5, -2), n int);
+      INSERT down VALUES (1), (2); CREATE SEQUENCE numbers AS int START WITH 7;
+      CREATE TABLE numbered (id int DEFAULT NEXT VALUE FOR numbers, n int); INSERT numbered (n) VALUES (1);
+      SELECT id, (SELECT MAX(id) FROM numbered) AS m, NEXT VALUE FOR dbo.numbers AS v FROM down WHERE n = 2`;
+    expect(await rows(sql)).toEqual([{ id: 3, m: 7, v: "8" }]);
+  });
+
+  test("a computed column has bytes of any length", async () => {
+    expect(await errors("CREATE TABLE hashed (a varchar(10), h AS HASHBYTES('SHA2_256', a))")).toEqual([]);
+  });
+
+  test("a temporary procedure belongs to its session", async () => {
+    const sql =
+      "EXEC ('CREATE PROCEDURE #answer @a int OUTPUT AS SET @a = 42'); DECLARE @a bigint; EXEC #answer @a OUTPUT; SELECT @a AS a";
+    expect(await rows(sql)).toEqual([{ a: "42" }]);
+    const other = await connectTds(tds);
+    expect((await other.batch("EXEC #answer 1")).errors).toEqual([2812]);
+    await other.close();
+  });
+
+  test("error 8111: a key that may be NULL", async () => {
+    expect(await errors("CREATE TABLE bad (a int NULL PRIMARY KEY)")).toEqual([8111]);
+  });
+
+  test("modules run AS CALLER, and a parameter may be declared NULL", async () => {
+    const { sets } = await client.batch(
+      "EXEC ('CREATE PROCEDURE as_caller @n int NULL WITH EXECUTE AS CALLER AS SELECT @n AS n'); EXEC as_caller 3",
+    );
+    expect(sets).toEqual([[{ n: 3 }]]);
+  });
+
   test("ALTER TABLE adds, changes and drops columns and constraints", async () => {
     await batch("CREATE TABLE shape (a int NOT NULL, b varchar(5))");
     expect(

@@ -8,7 +8,7 @@ import type { Session } from "./session.ts";
 
 export interface EvaluatedArgument {
   readonly name: string | undefined;
-  /** Type and value of the argument; after a call, an OUTPUT argument has those of its parameter. */
+  /** Type and value of the argument; after a call, an OUTPUT argument has the value of its parameter. */
   type: TsqlType;
   value: Value;
   readonly isOutput: boolean;

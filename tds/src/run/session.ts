@@ -247,6 +247,8 @@ export class Session {
         return { type: { name: "decimal", precision: 38, scale: 0 }, value: this.scopeIdentity };
       case "@@spid":
         return { type: { name: "smallint" }, value: String(this.backend.processId % 32_767) };
+      case "@@microsoftversion":
+        return { type: { name: "int" }, value: String((16 << 24) + 1_000) };
       case "@@version":
         return text(version);
       case "@@servername":

@@ -41,7 +41,7 @@ export async function runDml(statement: Dml, line: number, request: RequestConte
   const { variables = [] } = emitted;
   const hidden = variables.length + (emitted.hasIdentity ? 1 : 0);
   const { rowCount, last } = await send(emitted, context.values, hidden, request).catch((error: unknown) => {
-    nameStatement(error, statement.kind);
+    nameStatement(error, { kind: statement.kind, databases: session });
     throw error;
   });
   const identity = emitted.hasIdentity ? last?.at(-1) : undefined;

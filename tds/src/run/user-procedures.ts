@@ -45,19 +45,20 @@ export async function callUserProcedure(
   const { options, scopeIdentity } = session;
   session.options = { ...options };
   session.scopeIdentity = null;
+  let status: number;
   try {
-    return await inOwnDatabase(home, request, () => runProcedure(statements, inner));
+    status = await inOwnDatabase(home, request, () => runProcedure(statements, inner));
   } finally {
     // Options that a procedure sets last until its end.
     session.options = options;
     session.scopeIdentity = scopeIdentity;
-    for (const [parameter, argument] of passed) {
-      const variable = frame.variables.get(parameter.name.toLowerCase());
-      if (!argument.isOutput || variable === undefined) continue;
-      argument.type = variable.type;
-      argument.value = variable.value;
-    }
   }
+  for (const [parameter, argument] of passed) {
+    const variable = frame.variables.get(parameter.name.toLowerCase());
+    if (argument.isOutput && variable !== undefined)
+      argument.value = await converted({ ...argument, ...variable }, argument.type, request);
+  }
+  return status;
 }
 
 async function bind(
