@@ -149,7 +149,10 @@ function identityFaults(
     const isSame =
       member.kind === kind && (kinds.of(kind).identity ?? []).every((key) => lookUp(before, key) === lookUp(spec, key));
     if (isSame) return [];
-    const identity = (kinds.of(member.kind).identity ?? []).map((key) => String(lookUp(before, key)));
+    const identity = (kinds.of(member.kind).identity ?? []).flatMap((key) => {
+      const value = lookUp(before, key);
+      return value === undefined ? [] : [String(value)];
+    });
     const field = `resources[${index}].kind`;
     const words = identity.length === 0 ? member.kind : identity.join(" ");
     const detail = `cannot become ${writtenKind}: ${name} is ${words} and keeps its data; use another name for the new resource`;

@@ -136,9 +136,11 @@ function serviceScenarios(): { readonly database: Scenario; readonly files: Scen
     good: [
       { database_type: "postgresql" },
       { database_type: "valkey", plan: "tier-2", storage_gb: 3, allowed_cidrs: ["10.0.0.0/8"], tags: { a: "b" } },
+      { database_type: "tsql", layout_mode: "multi-db" },
     ],
     bad: [
       {},
+      { database_type: "tsql", layout_mode: "two" },
       { database_type: "postgresql", plan: "tier-1", plan_name: "tier-1" },
       { database_type: "postgresql", storage_gb: 0 },
       { database_type: "postgresql", disk: 1 },

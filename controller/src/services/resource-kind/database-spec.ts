@@ -10,6 +10,8 @@ export interface DatabaseSpec extends ResourceSpec {
   readonly version?: string;
   readonly storage_tier?: string;
   readonly zone?: string;
+  /** Absent for the default, `single-db`. */
+  readonly layout_mode?: "multi-db";
   readonly parameters?: Readonly<Record<string, string>>;
   readonly allowed_cidrs?: readonly string[];
   readonly deletion_protection?: boolean;
@@ -32,7 +34,9 @@ export function normalizedDatabase(spec: ResourceSpec): DatabaseSpec {
     Object.hasOwn(shortNames, name) ? shortNames[name as keyof typeof shortNames] : name,
     value,
   ]);
-  return { plan_name: "tier-1", storage_size_gb: 1, ...Object.fromEntries(named) };
+  const { layout_mode: layoutMode, ...others } = Object.fromEntries(named) as Record<string, unknown>;
+  const layout = layoutMode === undefined || layoutMode === "single-db" ? {} : { layout_mode: layoutMode };
+  return { plan_name: "tier-1", storage_size_gb: 1, ...others, ...layout } as DatabaseSpec;
 }
 
 const shortText = (description: string) => ({ type: "string", minLength: 1, maxLength: 40, description });
@@ -61,6 +65,10 @@ export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, u
       version: { type: "string", minLength: 1, maxLength: 16, description: "Version of the engine." },
       storage_tier: shortText("Storage tier of the catalog."),
       zone: shortText("Zone of the nodes."),
+      layout_mode: {
+        enum: ["single-db", "multi-db"],
+        description: "Layout of the databases of T-SQL clients; default: single-db. Only for tsql.",
+      },
       parameters: {
         type: "object",
         maxProperties: 200,

@@ -26,6 +26,7 @@ import {
 import type { DatabaseUserObject } from "../contents/user/database-user.ts";
 import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
 import { type ManagedServiceObject, managedServiceKind } from "../service/managed-service.ts";
+import { layoutModeFault } from "../service/layout-mode.ts";
 import { canonicalCidrs } from "../service/network/allowed-cidrs.ts";
 import { newService } from "../service/new-service.ts";
 import { attachmentText, type ServiceConsumers } from "../service/service-consumers.ts";
@@ -107,7 +108,10 @@ export function createServiceKind(deps: ServiceKindDeps, variant: ServiceVariant
       const cidrs = canonicalCidrs(databaseSpecOf(spec).allowed_cidrs ?? []).faults;
       // An engine or version that is missing here is reported by `unavailable`.
       const isMissing = ({ field, code }: FieldFault) => field === "database_type" || code === "unavailable";
-      return [...faults.filter((fault) => !isMissing(fault)), ...cidrs];
+      const { database_type: type, layout_mode: layout } = databaseSpecOf(spec);
+      const layoutMode = layoutModeFault(type, layout);
+      const found = faults.filter((fault) => !isMissing(fault));
+      return [...found, ...cidrs, ...(layoutMode === undefined ? [] : [layoutMode])];
     },
 
     unavailable(spec) {
@@ -273,6 +277,7 @@ function actualOf(spec: ManagedServiceObject["spec"]): ResourceSpec {
     storage_size_gb: spec.storageSizeGb,
     storage_tier: spec.storageTier,
     zone: spec.zone,
+    ...(spec.layoutMode === "multi-db" && { layout_mode: spec.layoutMode }),
     parameters: spec.parameters,
     allowed_cidrs: spec.allowedCidrs,
     deletion_protection: spec.deletionProtection,
@@ -306,6 +311,7 @@ function requestOf(spec: DatabaseSpec) {
     ...(version !== undefined && { version }),
     ...(storageTier !== undefined && { storageTier }),
     ...(zone !== undefined && { zone }),
+    ...(spec.layout_mode && { layoutMode: spec.layout_mode }),
     ...(spec.allowed_cidrs && { allowedCidrs: { values: [...spec.allowed_cidrs] } }),
   };
 }
