@@ -66,7 +66,9 @@ describe("the console, in Chromium", { timeout: startMs }, () => {
     await waitUntil("the password is on the page", async () => !(await secret.innerText()).includes("•"));
     password = await secret.innerText();
     const { json } = await fixture.platform.rest.get<ConnectionJson>(`/managed-services/${id}/connection`);
-    expect(await page.getByRole("group", { name: "the connection" }).innerText()).toBe(json.uri);
+    expect(await page.getByRole("group", { name: "the connection" }).innerText()).toBe(
+      `${json.uri}&sslrootcert=ca.pem`,
+    );
     expect(await queryOnce(fixture.platform, json, { password }, "SELECT 42 AS answer")).toEqual([{ answer: 42 }]);
     await page.getByRole("button", { name: "Hide the password" }).click();
     expect(await page.content()).not.toContain(password);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { eventDetail, eventTitle, ownerOf, serviceOf } from "./event-view.ts";
+import { eventDetail, eventTitle, ownerNameOf, ownerOf, serviceOf } from "./event-view.ts";
 
 test("an event has a title and details for users", () => {
   expect(eventTitle("service.status_changed")).toBe("Service status changed");
@@ -11,6 +11,23 @@ test("an event has a title and details for users", () => {
   );
   expect(serviceOf({ service_id: "1" })).toBe("1");
   expect(serviceOf({ service_id: 1 })).toBeUndefined();
+});
+
+test("an alert has its name, its metric and its value, without ids and times", () => {
+  const data = {
+    id: "0198f2a4",
+    since: "2026-11-21T09:35:00.000Z",
+    state: "firing",
+    metric: "disk",
+    threshold: 90,
+    alert_name: "disk nearly full",
+    service_name: "orders",
+    current_value: 93.2,
+  };
+  expect(eventDetail(data)).toBe("alert name: disk nearly full, metric: disk, current value: 93.2, threshold: 90");
+  expect(ownerNameOf(data)).toBe("orders");
+  expect(ownerNameOf({ app_name: "shop" })).toBe("shop");
+  expect(ownerNameOf({})).toBeUndefined();
 });
 
 test.each([

@@ -9,11 +9,31 @@ export function eventTitle(type: string): string {
 /** The texts and numbers in an event's data with their units, without ids, as one line. */
 export function eventDetail(data: object): string {
   return Object.entries(data)
-    .filter(([name, value]) => !name.endsWith("_id") && value !== "")
+    .filter(([name, value]) => name !== "id" && !name.endsWith("_id") && value !== "" && !isTime(value))
     .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
+    .toSorted(([a], [b]) => rankOf(a) - rankOf(b))
     .slice(0, 4)
     .map(([name, value]) => detailOf(name, value))
     .join(", ");
+}
+
+/** Members that say the most, in order; the others follow in the order of the response. */
+const firstMembers = ["alert_name", "reason", "from", "to", "metric", "current_value", "threshold", "size_bytes"];
+
+function rankOf(name: string): number {
+  const rank = firstMembers.indexOf(name);
+  return rank === -1 ? firstMembers.length : rank;
+}
+
+/** True for a time: the event has its own, in the column beside. */
+function isTime(value: unknown): boolean {
+  return typeof value === "string" && /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(value);
+}
+
+/** Name of the service or app of an event at the event; undefined if the event has none. */
+export function ownerNameOf(data: object): string | undefined {
+  if ("service_name" in data && typeof data.service_name === "string") return data.service_name;
+  return "app_name" in data && typeof data.app_name === "string" ? data.app_name : undefined;
 }
 
 function detailOf(name: string, value: string | number | boolean): string {

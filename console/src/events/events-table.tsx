@@ -4,7 +4,7 @@ import { useLive } from "../live/use-live.ts";
 import { Age } from "../parts/parts.tsx";
 import { hrefOf } from "../router/location.ts";
 import { account } from "../session/account.ts";
-import { eventDetail, eventTitle, ownerOf } from "./event-view.ts";
+import { eventDetail, eventTitle, ownerNameOf, ownerOf } from "./event-view.ts";
 
 const maxEvents = 100;
 
@@ -44,20 +44,22 @@ export function EventsTable({ service, pathOf }: EventsTableProps) {
         ["Details", ({ data }) => <span class="quiet">{eventDetail(data)}</span>],
         ...(pathOf === undefined
           ? []
-          : [["Of", ({ data }: PlatformEvent) => <OwnerLink id={ownerOf(data)} pathOf={pathOf} />] as const]),
+          : [["Of", ({ data }: PlatformEvent) => <OwnerLink data={data} pathOf={pathOf} />] as const]),
       ]}
     />
   );
 }
 
 interface OwnerLinkProps extends Required<Pick<EventsTableProps, "pathOf">> {
-  readonly id: string | undefined;
+  readonly data: object;
 }
 
-function OwnerLink({ id, pathOf }: OwnerLinkProps) {
-  return id === undefined ? null : (
-    <a class="mono small" href={hrefOf(...pathOf(id))}>
-      {id}
+function OwnerLink({ data, pathOf }: OwnerLinkProps) {
+  const [id, name] = [ownerOf(data), ownerNameOf(data)];
+  if (id === undefined) return null;
+  return (
+    <a class={name === undefined ? "mono small" : undefined} href={hrefOf(...pathOf(id))}>
+      {name ?? id}
     </a>
   );
 }

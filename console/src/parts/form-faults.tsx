@@ -8,7 +8,7 @@ export function FormFaults<V extends object>({ form }: { readonly form: Pick<For
     <>
       <ErrorNotice error={error} />
       {refused !== undefined && (
-        <p class="fault" role="alert">
+        <p class="refused small" role="alert">
           {refused}
         </p>
       )}
