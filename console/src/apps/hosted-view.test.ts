@@ -91,7 +91,15 @@ describe("a deployment", () => {
 });
 
 test("a new app has an image only if the platform hosts it", () => {
-  const input = { ...deploymentInputOf(null), name: "shop", home: "", plan: "", replicas: "2", image: "shop:1" };
+  const input = {
+    ...deploymentInputOf(null),
+    name: "shop",
+    home: "",
+    plan: "",
+    storageGb: "10",
+    replicas: "2",
+    image: "shop:1",
+  };
   expect(newAppOf({ ...input, hosting: "external" })).toEqual({ name: "shop" });
   const secrets = [{ name: "KEY", value: "x" }];
   expect(newAppOf({ ...input, secrets, hosting: "platform" }).secret_env).toEqual({ KEY: "x" });
@@ -101,6 +109,7 @@ test("a new app has an image only if the platform hosts it", () => {
     port: 8080,
     command: [],
     env: {},
+    storage_size_gb: 10,
     replicas: 2,
   });
 });

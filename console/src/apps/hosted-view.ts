@@ -120,6 +120,7 @@ export interface NewAppInput extends DeploymentInput {
   readonly hosting: string;
   readonly home: string;
   readonly plan: string;
+  readonly storageGb: string;
   readonly replicas: string;
 }
 
@@ -139,6 +140,7 @@ export function newAppOf(input: NewAppInput): NewApp {
     ...(secrets !== undefined && { secret_env: secrets }),
     ...(path !== "" && { health_check_path: path }),
     ...(plan !== "" && { plan_name: plan }),
+    storage_size_gb: Number(input.storageGb),
     replicas: Number(input.replicas),
   };
 }

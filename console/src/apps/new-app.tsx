@@ -1,5 +1,5 @@
 import { ApiError } from "@holdfast/sdk/errors.ts";
-import type { AppRegistry } from "@holdfast/sdk/responses.ts";
+import type { AppRegistry, Catalog } from "@holdfast/sdk/responses.ts";
 import { priceText } from "../format.ts";
 import { useLive } from "../live/use-live.ts";
 import { ChoiceField, SelectField, TextField } from "../parts/field.tsx";
@@ -7,6 +7,7 @@ import { FormBody } from "../parts/form-body.tsx";
 import { Card, Copyable } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
+import { monthlyCost } from "../services/service-view.ts";
 import { useCatalog } from "../services/use-catalog.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { deploymentInputOf, type NewAppInput, newAppOf } from "./hosted-view.ts";
@@ -41,6 +42,7 @@ export function NewApp() {
     hosting: "",
     home: "",
     plan: "",
+    storageGb: "10",
     replicas: "1",
   });
   const hosting = form.values.hosting || (registry === undefined ? "external" : "platform");
@@ -99,15 +101,37 @@ export function NewApp() {
                   ],
                 )}
               />
+              <TextField
+                label="Storage of each machine in GB"
+                type="number"
+                min={1}
+                {...form.field("storageGb", "storage_size_gb")}
+              />
               <TextField label="Number of machines" type="number" min={1} max={10} {...form.field("replicas")} />
             </>
           )}
         </div>
+        {isHosted && catalog !== undefined && (
+          <p>
+            <b>{costOf(form.values, catalog)}</b> <span class="quiet">a month</span>
+          </p>
+        )}
         {isHosted && <DeploymentFields form={form} secretNames={[]} />}
         {isHosted && registry !== undefined && <Push registry={registry} />}
       </FormBody>
     </Card>
   );
+}
+
+/** The cost of the machines of a form in a month; unknown for numbers that are none. */
+function costOf({ plan, storageGb, replicas }: NewAppInput, catalog: Catalog): string {
+  const cost = monthlyCost(catalog, {
+    plan_name: plan || (catalog.plans[0]?.plan_name ?? ""),
+    storage_tier: catalog.storage_tiers[0]?.storage_tier ?? "",
+    storage_size_gb: Number(storageGb),
+    nodes: Number(replicas),
+  });
+  return cost === undefined || Number.isNaN(cost) ? "unknown" : priceText(cost, catalog.currency);
 }
 
 /** Commands that push an image to the registry. */

@@ -15,6 +15,7 @@ test("a field has its faults and the faults of its members", () => {
   expect(faultOf(faults, "name")).toBe("Is in use.");
   expect(faultOf(faults, "tags")).toBe("tags.env is too long.");
   expect(faultOf(faults, "plan_name")).toBeUndefined();
+  expect(faultOf([fault("events[0]", "is not a type of event")], "events")).toBe("Entry 1 is not a type of event.");
 });
 
 test.each([

@@ -11,7 +11,14 @@ export function editedOf<V extends object>(initial: V, input: Partial<V>): Parti
 export function faultOf(faults: readonly FieldFault[], field: string): string | undefined {
   const matching = faults.filter((fault) => isOf(fault, field));
   if (matching.length === 0) return undefined;
-  return matching.map(({ field: of, detail }) => (of === field ? sentence(detail) : `${of} ${detail}.`)).join(" ");
+  return matching.map((fault) => memberText(fault, field)).join(" ");
+}
+
+/** A fault of a field or of its member; an entry of a list has its number, from 1 on. */
+function memberText({ field: of, detail }: FieldFault, field: string): string {
+  if (of === field) return sentence(detail);
+  const [, index] = /^\[(\d+)\]$/.exec(of.slice(field.length)) ?? [];
+  return index === undefined ? `${of} ${detail}.` : `Entry ${Number(index) + 1} ${detail}.`;
 }
 
 /** The text beside the button of a refused form: the faults of fields that the form does not have. */

@@ -52,7 +52,7 @@ export function UsersTab({ service: { id } }: TabProps) {
         empty="No users"
         columns={[
           ["Name", ({ username }) => <b>{username}</b>],
-          ["Role", ({ role }) => role],
+          ["Role", ({ role }) => roles.find(([each]) => each === role)?.[1] ?? role],
           ["Created", ({ created_at: time }) => <Age time={time} />],
           [
             "Password",
