@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { databaseEngines } from "./engine-catalog/engine-catalog.ts";
 import { appliesToEngine, gatherMetrics, metricCatalog, metricOf } from "./metric-catalog.ts";
 
 test("names and numbers of metrics are unique", () => {
@@ -16,4 +17,15 @@ test("a metric applies to its engines, or to all if it names none", () => {
     false,
   ]);
   expect(metricOf("cpus")).toBeUndefined();
+});
+
+test("hosted apps have metrics of machines only, and files services no lag of replicas", () => {
+  const namesOf = (software: string) =>
+    metricCatalog.filter((metric) => appliesToEngine(metric, software)).map(({ name }) => name);
+  expect(namesOf("app")).toEqual(["cpu", "memory", "disk", "disk_iops", "network_in", "network_out", "health"]);
+  expect(namesOf("files")).toContain("connections");
+  for (const name of ["replication_lag_seconds", "replication_lag_bytes"]) {
+    expect(namesOf("files")).not.toContain(name);
+    for (const { engine } of databaseEngines) expect(namesOf(engine), engine).toContain(name);
+  }
 });

@@ -6,11 +6,21 @@ import { queueMetrics } from "./metrics/queue-metrics.ts";
 
 /** Metrics of all groups, ordered by their numbers. */
 export const metricCatalog: readonly Metric[] = gatherMetrics({
-  machineMetrics,
+  machineMetrics: machineMetrics.map(withEngines),
   ...Object.fromEntries(engineCatalog.map(({ engine, metrics = [] }) => [`${engine}Metrics`, metrics])),
   queueMetrics,
   backupMetrics,
 });
+
+/**
+ * A metric that engines measure with the engines that have it, since a hosted app has none of them. Files services have
+ * no replicas.
+ */
+function withEngines(metric: Metric): Metric {
+  if (metric.source !== "engine" || metric.engines.length > 0) return metric;
+  const having = engineCatalog.filter(({ family }) => metric.nodes !== "replicas" || family === undefined);
+  return { ...metric, engines: having.map(({ engine }) => engine) };
+}
 
 /** Throws when two metrics have one number or one name, with the names of both tables. */
 export function gatherMetrics(tables: Readonly<Record<string, readonly Metric[]>>): readonly Metric[] {
@@ -34,7 +44,7 @@ export function metricOf(name: string): Metric | undefined {
   return byName.get(name);
 }
 
-/** True if services of this engine can have the metric. */
+/** True if owners of this software, an engine or `app`, can have the metric. */
 export function appliesToEngine({ engines }: Metric, engine: string): boolean {
   return engines.length === 0 || engines.includes(engine);
 }

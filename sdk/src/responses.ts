@@ -190,7 +190,7 @@ export interface ApiKey {
   readonly scopes: readonly string[];
   readonly expires_at: string | null;
   readonly created_at: string;
-  /** Creator in the format of the audit log, such as "user:anna". */
+  /** Creator in the format of the audit log, such as "user:anna"; "installation" for the first one. */
   readonly created_by: string | null;
   /** Time of the last use, at most one minute old. */
   readonly last_used_at: string | null;
@@ -425,7 +425,7 @@ export interface AuthEvent {
 
 /** Health of the sign-in. */
 export interface AuthHealth {
-  /** "healthy" or "degraded". */
+  /** "healthy" or "degraded"; "unknown" while the sign-in is not Active. */
   readonly status: string;
   readonly reason: string | null;
   readonly since: string;
@@ -662,7 +662,7 @@ export interface Catalog {
     readonly name: string;
     /** "percent", "per second", "per minute", "bytes per second", "bytes", "seconds" or "count". */
     readonly unit: string;
-    /** Values of database_type with this metric; empty for all. */
+    /** Values of database_type with this metric; empty for all, and for hosted apps. */
     readonly engines: readonly string[];
     /**
      * "gauge" is the value at the time of a sample; "rate" is the increase since the previous sample, divided by the
@@ -2241,7 +2241,7 @@ export interface Token {
   readonly created_at: string;
   /**
    * Creator in the format of the audit log, such as "user:anna", or the hosted app whose programs have it, such as
-   * "app:shop".
+   * "app:shop"; "installation" for the first one.
    */
   readonly created_by: string | null;
   /** Time of the last use, at most one minute old. */

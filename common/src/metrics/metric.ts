@@ -4,7 +4,7 @@ export interface Metric {
   readonly number: number;
   readonly name: string;
   readonly unit: MetricUnit;
-  /** Values of database_type that have the metric; empty means all. */
+  /** Values of database_type that have the metric; empty means all, and hosted apps. */
   readonly engines: readonly string[];
   readonly kind: MetricKind;
   readonly description: string;

@@ -50,6 +50,9 @@ export function TokensPage() {
             ({ id, created_by: creator }) => (
               <>
                 <b>{creator ?? "unknown"}</b>
+                {creator === "installation" && (
+                  <p class="small quiet">The first token of the installation, which the command on its host uses</p>
+                )}
                 <code class="payload small quiet">{id}</code>
               </>
             ),

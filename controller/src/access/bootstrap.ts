@@ -6,6 +6,7 @@ import type { Store } from "#kernel/store/store.ts";
 import {
   type ApiKey,
   apiKeyKind,
+  bootstrapActor,
   hashPurposes,
   type Token,
   tokenKind,
@@ -55,6 +56,7 @@ export async function bootstrapAccess(
     secretHash: sealer.keyedHash(hashPurposes.apiKey, credentials.api_key_secret),
     scopes: ownerScopes,
     expiresAt: null,
+    createdBy: bootstrapActor,
   });
   const tokenId = sealer.keyedHash(hashPurposes.token, credentials.token);
   const token: Token = object(tokenId, "owner", { scopes: ownerScopes, expiresAt: null });

@@ -72,6 +72,21 @@ export function credentialCases(fixture: AccessUnderTest): void {
       expect(await status(current.get("/me"))).toBe(401);
     });
 
+    it("the first key and token of the installation name it as their creator, and show their last use", async () => {
+      const { api_key_id: key, api_key_secret: secret, token } = fixture.platform.admin;
+      const first = { created_by: "installation", last_used_from: "127.0.0.1" };
+      const byKey = await fixture.platform.rest
+        .as(basic(key, secret))
+        .get<{ api_keys: { id: string }[] }>("/api-keys?limit=200");
+      expect(byKey.json.api_keys.find(({ id }) => id === key)).toMatchObject(first);
+      const byToken = await fixture.platform.rest
+        .as(`Bearer ${token}`)
+        .get<{ tokens: { created_by: string }[] }>("/tokens?limit=200");
+      expect(byToken.json.tokens.filter(({ created_by: by }) => by === "installation")).toEqual([
+        expect.objectContaining(first),
+      ]);
+    });
+
     it("a token limited to one service shows that one and creates nothing", async () => {
       const services = createServices(fixture.platform);
       const [allowed, forbidden] = [await services.create("mine"), await services.create("other")];

@@ -14,6 +14,9 @@ export const apiKeyKind = defineKind<ApiKey>("api-key", {
   quotas: [{ name: "apiKeys", label: "API keys", limit: 200 }],
 });
 
+/** The creator of the credentials of the bootstrap file. */
+export const bootstrapActor = "installation";
+
 export interface ApiKeySpec {
   readonly secretHash: string;
   readonly scopes: readonly string[];

@@ -12,7 +12,7 @@ import { newMetadata } from "#kernel/store/resource.ts";
 import { mutate } from "../mutate.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { actorOf, organizationOf, principalOf, requireScope, requireScopes, requireUnlimited } from "../caller.ts";
-import { hashPurposes, type TokenCreator, type Token, tokenKind, newSecretText } from "./credential.ts";
+import { bootstrapActor, hashPurposes, type TokenCreator, type Token, tokenKind, newSecretText } from "./credential.ts";
 import type { CredentialUseTime } from "./last-use.ts";
 import { limitFaults } from "./token-resources.ts";
 
@@ -106,11 +106,11 @@ function commonOf({ metadata, spec }: Token) {
 
 function tokenMessage(token: Token, use: CredentialUseTime | undefined): TokenMessage {
   const { creator, owner } = token.spec;
-  const createdBy = creator?.actor ?? (owner && `${owner.kind}:${owner.name}`);
+  const createdBy = creator?.actor ?? (owner === undefined ? bootstrapActor : `${owner.kind}:${owner.name}`);
   return create(TokenSchema, {
     ...commonOf(token),
     isLimited: token.spec.resources !== undefined,
-    ...(createdBy !== undefined && { createdBy }),
+    createdBy,
     ...(use && { lastUsedAt: timestampFromMs(use.at), lastUsedFrom: use.source }),
   });
 }

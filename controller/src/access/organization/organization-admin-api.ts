@@ -16,6 +16,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
 import { mutate } from "../mutate.ts";
+import { actorOf } from "../caller.ts";
 import { newKeyPair } from "../credential/api-key-api.ts";
 import { type ApiKey, apiKeyKind, hashPurposes } from "../credential/credential.ts";
 import { type Organization, organizationKind } from "./organization.ts";
@@ -108,7 +109,12 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       const { id, secret } = newKeyPair();
       const key: ApiKey = {
         metadata: newMetadata(id, now, { name: request.name, organizationId: request.organizationId }),
-        spec: { secretHash: deps.sealer.keyedHash(hashPurposes.apiKey, secret), scopes, expiresAt },
+        spec: {
+          secretHash: deps.sealer.keyedHash(hashPurposes.apiKey, secret),
+          scopes,
+          expiresAt,
+          createdBy: actorOf(call),
+        },
         status: {},
       };
       return mutate(deps, call, { action: "api-key.create", kind: "api-key", visibleIn: [deps.apiKeys] }, (unit) => {

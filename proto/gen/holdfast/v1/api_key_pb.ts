@@ -51,7 +51,7 @@ export type ApiKey = Message<"holdfast.v1.ApiKey"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * Creator in the format of the audit log, such as "user:anna".
+   * Creator in the format of the audit log, such as "user:anna"; "installation" for the first one.
    *
    * @generated from field: optional string created_by = 6;
    */
@@ -111,7 +111,7 @@ export type ApiKeyJson = {
   createdAt?: TimestampJson;
 
   /**
-   * Creator in the format of the audit log, such as "user:anna".
+   * Creator in the format of the audit log, such as "user:anna"; "installation" for the first one.
    *
    * @generated from field: optional string created_by = 6;
    */

@@ -431,7 +431,7 @@ export const AuthSmtpSchema: GenMessage<AuthSmtp, {jsonType: AuthSmtpJson}> = /*
  */
 export type AuthHealth = Message<"holdfast.v1.AuthHealth"> & {
   /**
-   * "healthy" or "degraded".
+   * "healthy" or "degraded"; "unknown" while the sign-in is not Active.
    *
    * @generated from field: string status = 1;
    */
@@ -455,7 +455,7 @@ export type AuthHealth = Message<"holdfast.v1.AuthHealth"> & {
  */
 export type AuthHealthJson = {
   /**
-   * "healthy" or "degraded".
+   * "healthy" or "degraded"; "unknown" while the sign-in is not Active.
    *
    * @generated from field: string status = 1;
    */

@@ -1000,7 +1000,7 @@ export type CatalogMetric = Message<"holdfast.v1.CatalogMetric"> & {
   unit: string;
 
   /**
-   * Values of database_type with this metric; empty for all.
+   * Values of database_type with this metric; empty for all, and for hosted apps.
    *
    * @generated from field: repeated string engines = 3;
    */
@@ -1044,7 +1044,7 @@ export type CatalogMetricJson = {
   unit?: string;
 
   /**
-   * Values of database_type with this metric; empty for all.
+   * Values of database_type with this metric; empty for all, and for hosted apps.
    *
    * @generated from field: repeated string engines = 3;
    */

@@ -54,7 +54,7 @@ export type Token = Message<"holdfast.v1.Token"> & {
 
   /**
    * Creator in the format of the audit log, such as "user:anna", or the hosted app whose programs have it, such as
-   * "app:shop".
+   * "app:shop"; "installation" for the first one.
    *
    * @generated from field: optional string created_by = 6;
    */
@@ -117,7 +117,7 @@ export type TokenJson = {
 
   /**
    * Creator in the format of the audit log, such as "user:anna", or the hosted app whose programs have it, such as
-   * "app:shop".
+   * "app:shop"; "installation" for the first one.
    *
    * @generated from field: optional string created_by = 6;
    */
