@@ -549,6 +549,8 @@ export interface EventData {
   readonly "auth.enabled": {
     /** Id of the app. */
     readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
     /** Id of the app's sign-in. */
     readonly auth_id: string;
     /** Id of the service that stores the users. */
@@ -560,6 +562,8 @@ export interface EventData {
   readonly "auth.disabled": {
     /** Id of the app. */
     readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
     /** Id of the app's sign-in. */
     readonly auth_id: string;
     /** Id of the service that stores the users. */
@@ -573,6 +577,8 @@ export interface EventData {
   readonly "auth.failed": {
     /** Id of the app. */
     readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
     /** Id of the app's sign-in. */
     readonly auth_id: string;
     /** Id of the service that stores the users. */
@@ -586,6 +592,8 @@ export interface EventData {
   readonly "auth.key_rotated": {
     /** Id of the app. */
     readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
     /** Id of the app's sign-in. */
     readonly auth_id: string;
     /** Id of the service that stores the users. */
@@ -602,6 +610,8 @@ export interface EventData {
   readonly "auth.mail_failing": {
     /** Id of the app. */
     readonly app_id: string;
+    /** Name of the app. */
+    readonly app_name: string;
     /** Id of the app's sign-in. */
     readonly auth_id: string;
     /** Id of the service that stores the users. */

@@ -1,5 +1,5 @@
 import { partial } from "@holdfast/testing/partial.ts";
-import type { App, AppDeployment, AppNode, HostedApp, ManagedService } from "@holdfast/sdk/responses.ts";
+import type { App, AppDeployment, AppNode, Catalog, HostedApp, ManagedService } from "@holdfast/sdk/responses.ts";
 import { describe, expect, test } from "vitest";
 import {
   attachableTo,
@@ -13,6 +13,7 @@ import {
   environmentText,
   machineState,
   newAppOf,
+  newAppSize,
   problemOf,
   secretsChangeOf,
   secretsFault,
@@ -218,4 +219,24 @@ describe("attachments", () => {
   ])("of the input, one to %s has %j", (kind, request) =>
     expect(attachmentOf({ id: "x", title: "", kind }, input)).toEqual(request),
   );
+});
+
+test("the cost of a new app has its disks, as that of a running one", () => {
+  const catalog = partial<Catalog>({
+    currency: "EUR",
+    plans: [
+      { plan_name: "vm", vcpu: 1, memory_gb: 1, monthly_cost: 1, kind: "vm" },
+      { plan_name: "tier-1", vcpu: 1, memory_gb: 1, monthly_cost: 15, kind: "container" },
+    ],
+    storage_tiers: [
+      { storage_tier: "maxiops", medium: "SSD", use: "", monthly_cost_per_gb: 0.2 },
+      { storage_tier: "hdd", medium: "HDD", use: "", monthly_cost_per_gb: 0.1 },
+    ],
+  });
+  expect(newAppSize(catalog, { plan: "", storageGb: "10", replicas: "1" })).toEqual({
+    machine: "tier-1, 10 GB maxiops",
+    cost: "€17.00",
+  });
+  expect(newAppSize(catalog, { plan: "tier-1", storageGb: "10", replicas: "3" }).cost).toBe("€51.00");
+  expect(newAppSize(catalog, { plan: "gone", storageGb: "10", replicas: "1" }).cost).toBe("unknown");
 });

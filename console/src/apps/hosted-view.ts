@@ -4,11 +4,13 @@ import type {
   AppDeployment,
   AppDeploymentStatus,
   AppNode,
+  Catalog,
   FilesAccess,
   HostedApp,
   ManagedService,
 } from "@holdfast/sdk/responses.ts";
-import { isOpen } from "../services/service-view.ts";
+import { durationText, priceText } from "../format.ts";
+import { isOpen, monthlyCost } from "../services/service-view.ts";
 import { type Tone, toneOf } from "../tone.ts";
 import { linesOf } from "./app-view.ts";
 
@@ -142,6 +144,26 @@ export function newAppOf(input: NewAppInput): NewApp {
     ...(plan !== "" && { plan_name: plan }),
     storage_size_gb: Number(input.storageGb),
     replicas: Number(input.replicas),
+  };
+}
+
+/** The plans of containers, in which apps run. */
+export function appPlans(catalog: Pick<Catalog, "plans">): Catalog["plans"] {
+  return catalog.plans.filter(({ kind }) => kind === "container");
+}
+
+/** Size and cost of a new app's machines: the request names no tier, so it is the default. */
+export function newAppSize(
+  catalog: Catalog,
+  { plan, storageGb, replicas }: Pick<NewAppInput, "plan" | "storageGb" | "replicas">,
+): { readonly machine: string; readonly cost: string } {
+  const planName = plan || (appPlans(catalog)[0]?.plan_name ?? "");
+  const tier = catalog.storage_tiers[0]?.storage_tier ?? "";
+  const size = { plan_name: planName, storage_tier: tier, storage_size_gb: Number(storageGb), nodes: Number(replicas) };
+  const cost = monthlyCost(catalog, size);
+  return {
+    machine: `${planName}, ${storageGb} GB ${tier}`,
+    cost: cost === undefined || Number.isNaN(cost) ? "unknown" : priceText(cost, catalog.currency),
   };
 }
 

@@ -1,16 +1,14 @@
 import { ApiError } from "@holdfast/sdk/errors.ts";
-import type { AppRegistry, Catalog } from "@holdfast/sdk/responses.ts";
-import { priceText } from "../format.ts";
+import type { AppRegistry } from "@holdfast/sdk/responses.ts";
 import { useLive } from "../live/use-live.ts";
 import { ChoiceField, SelectField, TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
-import { Card, Copyable } from "../parts/parts.tsx";
+import { Card, Copyable, Facts } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
-import { monthlyCost } from "../services/service-view.ts";
 import { useCatalog } from "../services/use-catalog.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { deploymentInputOf, type NewAppInput, newAppOf } from "./hosted-view.ts";
+import { appPlans, deploymentInputOf, type NewAppInput, newAppOf, newAppSize } from "./hosted-view.ts";
 import { DeploymentFields, deploymentFault } from "./variables-fields.tsx";
 
 interface Hosting {
@@ -47,6 +45,11 @@ export function NewApp() {
   });
   const hosting = form.values.hosting || (registry === undefined ? "external" : "platform");
   const isHosted = hosting === "platform";
+  const plans = catalog === undefined ? [] : appPlans(catalog);
+  const costOf = (plan: string) =>
+    catalog === undefined
+      ? ""
+      : `, ${newAppSize(catalog, { ...form.values, plan, replicas: "1" }).cost} a month with its disk`;
   return (
     <Card title="Add an app">
       <FormBody
@@ -93,13 +96,11 @@ export function NewApp() {
               <SelectField
                 label="Plan of each machine"
                 {...form.field("plan", "plan_name")}
-                value={form.values.plan || (catalog?.plans[0]?.plan_name ?? "")}
-                options={(catalog?.plans ?? []).map(
-                  ({ plan_name: plan, vcpu, memory_gb: memory, monthly_cost: cost }) => [
-                    plan,
-                    `${plan}: ${vcpu} vCPU, ${memory} GB, ${priceText(cost, catalog?.currency ?? "USD")} a month`,
-                  ],
-                )}
+                value={form.values.plan || (plans[0]?.plan_name ?? "")}
+                options={plans.map(({ plan_name: plan, vcpu, memory_gb: memory }) => [
+                  plan,
+                  `${plan}: ${vcpu} vCPU, ${memory} GB${costOf(plan)}`,
+                ])}
               />
               <TextField
                 label="Storage of each machine in GB"
@@ -112,26 +113,18 @@ export function NewApp() {
           )}
         </div>
         {isHosted && catalog !== undefined && (
-          <p>
-            <b>{costOf(form.values, catalog)}</b> <span class="quiet">a month</span>
-          </p>
+          <Facts
+            facts={[
+              ["Each machine", newAppSize(catalog, form.values).machine],
+              ["Cost a month", newAppSize(catalog, form.values).cost],
+            ]}
+          />
         )}
         {isHosted && <DeploymentFields form={form} secretNames={[]} />}
         {isHosted && registry !== undefined && <Push registry={registry} />}
       </FormBody>
     </Card>
   );
-}
-
-/** The cost of the machines of a form in a month; unknown for numbers that are none. */
-function costOf({ plan, storageGb, replicas }: NewAppInput, catalog: Catalog): string {
-  const cost = monthlyCost(catalog, {
-    plan_name: plan || (catalog.plans[0]?.plan_name ?? ""),
-    storage_tier: catalog.storage_tiers[0]?.storage_tier ?? "",
-    storage_size_gb: Number(storageGb),
-    nodes: Number(replicas),
-  });
-  return cost === undefined || Number.isNaN(cost) ? "unknown" : priceText(cost, catalog.currency);
 }
 
 /** Commands that push an image to the registry. */

@@ -35,3 +35,6 @@ test.each([
   [{ app_id: "2" }, "2"],
   [{ webhook_id: "3" }, undefined],
 ])("the owner of the event %j is %s", (data, id) => expect(ownerOf(data)).toBe(id));
+
+test("an event of a sign-in is of its app, and not of the service with the users", () =>
+  expect(ownerOf({ service_id: "1", app_id: "2", auth_id: "3" })).toBe("2"));

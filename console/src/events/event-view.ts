@@ -48,7 +48,8 @@ export function serviceOf(data: object): string | undefined {
   return "service_id" in data && typeof data.service_id === "string" ? data.service_id : undefined;
 }
 
-/** The service or app of an event; undefined for an event of another object. */
+/** The service or app of an event; undefined for an event of another object. Sign-in events are events of their app. */
 export function ownerOf(data: object): string | undefined {
-  return serviceOf(data) ?? ("app_id" in data && typeof data.app_id === "string" ? data.app_id : undefined);
+  const app = "app_id" in data && typeof data.app_id === "string" ? data.app_id : undefined;
+  return "auth_id" in data ? app : (serviceOf(data) ?? app);
 }

@@ -1,7 +1,7 @@
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { authRoleOf } from "@holdfast/common/auth-schema/names.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import { MailServerFailure, sendMailBy } from "@holdfast/egress/mail-server.ts";
@@ -181,7 +181,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     health: { reason: null, since: now },
   });
 
-  return serve(AppAuthService, {
+  const handlers: Handlers<typeof AppAuthService> = {
     ...deps.users,
     ...clientHandlers({ access, change, newId: deps.newId }),
     ...idpHandlers({ access, change, secrets, requireAllowed, issuerPort }),
@@ -190,12 +190,6 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       const app = apps.require(request.appId, call);
       const { smtp } = request;
       if (smtp === undefined) throw new HoldfastError("SMTP_REQUIRED", "smtp must be given: sign-in is by mail.");
-      const faults = [
-        ...smtpFaults(smtp),
-        ...(request.theme === undefined ? [] : themeFaults(request.theme)),
-        ...uriFaults("redirect_uris", request.redirectUris?.values ?? []),
-      ];
-      if (faults.length > 0) throw invalid(...faults);
       const customDomain = customDomainOf(app, request);
       const attachment = attachmentOf(app, request.attachmentId);
       await requireAllowed(smtp, "mail server", call.signal);
@@ -241,11 +235,6 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
 
     async updateAuth(request, call) {
       const paths = changedPaths(request);
-      const faults = [
-        ...(request.smtp === undefined ? [] : smtpFaults(request.smtp)),
-        ...(request.theme === undefined ? [] : themeFaults(request.theme)),
-      ];
-      if (faults.length > 0) throw invalid(...faults);
       access.require(request.appId, call);
       const { smtp, theme } = request;
       if (smtp !== undefined) await requireAllowed(smtp, "mail server", call.signal);
@@ -304,7 +293,6 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
 
     async testAuthSmtp({ appId, to }, call) {
       const { metadata, spec } = access.require(appId, call).object;
-      if (!isAddress(to)) throw invalid({ field: "to", code: "invalid_value", detail: "must be one plain address" });
       const mail = {
         id: deps.newId(),
         from: { name: spec.smtp.fromName, address: spec.smtp.fromAddress },
@@ -321,7 +309,23 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
         throw error;
       }
     },
+  };
+  return serve(AppAuthService, handlers, {
+    enableAuth: (request) => [
+      ...settingsFaults(request),
+      ...uriFaults("redirect_uris", request.redirectUris?.values ?? []),
+    ],
+    updateAuth: settingsFaults,
+    testAuthSmtp: ({ to }) =>
+      isAddress(to)
+        ? []
+        : [{ field: "to", pointer: "/to", code: "invalid_value", detail: "must be one plain address" }],
   });
+}
+
+/** The faults of a mail server and a theme, which one response has together. */
+function settingsFaults({ smtp, theme }: Pick<EnableAuthRequest, "smtp" | "theme">): readonly FieldFault[] {
+  return [...(smtp === undefined ? [] : smtpFaults(smtp)), ...(theme === undefined ? [] : themeFaults(theme))];
 }
 
 function initialRedirects(app: AppObject, { redirectUris }: EnableAuthRequest): readonly string[] {

@@ -36,6 +36,7 @@ function eventOf(type: string, { metadata, spec, status }: AuthObject, more: obj
     objectId: metadata.id,
     data: {
       app_id: metadata.id,
+      app_name: metadata.name,
       auth_id: spec.authId,
       service_id: spec.serviceId,
       status: status.state,
@@ -46,6 +47,7 @@ function eventOf(type: string, { metadata, spec, status }: AuthObject, more: obj
 
 const data = {
   app_id: { type: "uuid", meaning: "id of the app" },
+  app_name: { type: "string", meaning: "name of the app" },
   auth_id: { type: "uuid", meaning: "id of the app's sign-in" },
   service_id: { type: "uuid", meaning: "id of the service that stores the users" },
   status: { type: "string", meaning: "status of the sign-in after the event" },
@@ -53,6 +55,7 @@ const data = {
 
 const example = {
   app_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
+  app_name: "shop",
   auth_id: "0198f2a4-8f31-7c02-9d4e-6a1b7c3d5e80",
   service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f11",
   status: "Active",

@@ -1,4 +1,5 @@
-import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { closestName } from "@holdfast/common/engine-catalog/closest-name.ts";
+import { type FieldFault, HoldfastError, invalid, pointerOf } from "@holdfast/common/errors.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
@@ -28,18 +29,33 @@ export async function checkedUrl(
   return parsed.target.url.href;
 }
 
+/** The fault of a URL that cannot be one of a webhook; its host is checked by `checkedUrl`. */
+export function urlFaults(text: string | undefined): readonly FieldFault[] {
+  const parsed = text === undefined ? undefined : parseTarget(text);
+  if (parsed === undefined || parsed.ok || parsed.fault !== "invalid") return [];
+  return [{ field: "url", pointer: "/url", code: "invalid_url", detail: parsed.detail }];
+}
+
 /** The names of all event types. */
 export interface EventTypeNames {
   has(type: string): boolean;
+  keys(): Iterable<string>;
 }
 
-/** The types without duplicates. Throws INVALID_REQUEST `unknown_event_type` for each unknown one. */
-export function checkedEvents(types: readonly string[], eventTypes: EventTypeNames): string[] {
-  const faults = types.flatMap((type, index) =>
-    eventTypes.has(type)
-      ? []
-      : [{ field: `events[${index}]`, code: "unknown_event_type", detail: "is not a type of event" }],
-  );
-  if (faults.length > 0) throw invalid(...faults);
-  return [...new Set(types)];
+/** A fault `unknown_event_type` for each unknown type, with its name. */
+export function eventFaults(types: readonly string[], eventTypes: EventTypeNames): readonly FieldFault[] {
+  return types.flatMap((type, index) => {
+    if (eventTypes.has(type)) return [];
+    const field = `events[${index}]`;
+    const closest = closestName(type, eventTypes.keys());
+    const hint = closest === undefined ? "docs/reference/events.md lists all" : `did you mean ${closest}?`;
+    const detail = `must be a type of event, and ${JSON.stringify(shortened(type))} is none: ${hint}`;
+    return [{ field, pointer: pointerOf(field), code: "unknown_event_type", detail }];
+  });
+}
+
+const shownMax = 64;
+
+function shortened(type: string): string {
+  return type.length > shownMax ? `${type.slice(0, shownMax).toWellFormed()}…` : type;
 }

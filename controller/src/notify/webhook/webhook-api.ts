@@ -5,6 +5,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import {
   CreatedWebhookSchema,
+  type CreateWebhookRequest,
   RedeliverResponseSchema,
   RotatedSecretSchema,
   TestWebhookResponseSchema,
@@ -24,7 +25,7 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { checkedEvents, checkedUrl, type EventTypeNames } from "./check-webhook.ts";
+import { checkedUrl, eventFaults, type EventTypeNames, urlFaults } from "./check-webhook.ts";
 import { deliveryMessage, policyOf, webhookMessage } from "./webhook-message.ts";
 import { newSecret, sealSecret, webhookKind, type WebhookObject, type WebhookSpec } from "./webhook.ts";
 
@@ -64,7 +65,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
     createWebhook: async (request, call) => {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
-      const events = request.events === undefined ? null : checkedEvents(request.events.values, deps.eventTypes);
+      const events = request.events === undefined ? null : [...new Set(request.events.values)];
       const url = await checkedUrl(request.url, egress, call.signal);
       return creating(organizationId, () =>
         mutate(
@@ -109,7 +110,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       const url = request.url === undefined ? undefined : await checkedUrl(request.url, egress, call.signal);
       return mutate(deps, call, { action: "webhook.update", kind, visibleIn: [webhooks] }, async (unit) => {
         const before = require(request.id, call);
-        const after = updateWebhook(before.object, request, { url, eventTypes: deps.eventTypes }, clock.now());
+        const after = updateWebhook(before.object, request, url, clock.now());
         unit.update(webhookKind, before, after);
         return { id: request.id, response: create(WebhookSchema, webhookMessage(after)) };
       });
@@ -172,7 +173,11 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       return create(RedeliverResponseSchema, { message: "The event will be sent again." });
     },
   };
-  return serve(WebhookService, handlers);
+  const check = ({ url, events }: CreateWebhookRequest | UpdateWebhookRequest) => [
+    ...urlFaults(url),
+    ...eventFaults(events?.values ?? [], deps.eventTypes),
+  ];
+  return serve(WebhookService, handlers, { createWebhook: check, updateWebhook: check });
 }
 
 function requireActive(webhook: Stored<WebhookObject>): Stored<WebhookObject> {
@@ -184,14 +189,14 @@ function requireActive(webhook: Stored<WebhookObject>): Stored<WebhookObject> {
 function updateWebhook(
   webhook: WebhookObject,
   request: UpdateWebhookRequest,
-  { url, eventTypes }: { readonly url: string | undefined; readonly eventTypes: EventTypeNames },
+  url: string | undefined,
   now: number,
 ): WebhookObject {
   const paths = request.updateMask?.paths ?? [];
   if (paths.length === 0)
     throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
   let change: Partial<WebhookSpec> = {};
-  for (const path of paths) change = { ...change, ...changeOf(path, request, url, eventTypes) };
+  for (const path of paths) change = { ...change, ...changeOf(path, request, url) };
   const { metadata, spec, status } = webhook;
   return {
     metadata: nextMetadata(metadata, now),
@@ -201,19 +206,14 @@ function updateWebhook(
   };
 }
 
-function changeOf(
-  path: string,
-  request: UpdateWebhookRequest,
-  url: string | undefined,
-  eventTypes: EventTypeNames,
-): Partial<WebhookSpec> {
+function changeOf(path: string, request: UpdateWebhookRequest, url: string | undefined): Partial<WebhookSpec> {
   const missing = () => invalid({ field: path, code: "not_clearable", detail: "must not be null" });
   switch (path) {
     case "url":
       if (url === undefined) throw missing();
       return { url };
     case "events":
-      return { events: request.events === undefined ? null : checkedEvents(request.events.values, eventTypes) };
+      return { events: request.events === undefined ? null : [...new Set(request.events.values)] };
     case "active":
       if (request.active === undefined) throw missing();
       return { active: request.active };

@@ -33,10 +33,16 @@ export function canonicalCidrs(texts: readonly string[]): { cidrs: string[]; fau
       return;
     }
     const field = `allowed_cidrs[${index}]`;
-    const detail = `must be an IPv4 or IPv6 network such as 203.0.113.0/24 or 2001:db8::/32`;
+    const detail = `must be an IPv4 or IPv6 network such as 203.0.113.0/24 or 2001:db8::/32, not ${quoted(text)}`;
     faults.push({ field, pointer: pointerOf(field), code: "invalid_cidr", detail });
   });
   return { cidrs: [...cidrs], faults };
+}
+
+const shownMax = 64;
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length > shownMax ? `${text.slice(0, shownMax).toWellFormed()}…` : text);
 }
 
 function canonicalCidr(text: string): string | undefined {
