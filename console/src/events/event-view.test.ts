@@ -9,6 +9,9 @@ test("an event has a title and details for users", () => {
   expect(eventDetail({ size_bytes: 4_893_854, reason: "", duration_seconds: 4.55, lines: 12_000 })).toBe(
     "size: 4.67 MiB, duration: 4.55 s, lines: 12,000",
   );
+  expect(eventDetail({ app_name: "shop", status: "Error", reason: "It ended." })).toBe(
+    "reason: It ended, status: Error",
+  );
   expect(serviceOf({ service_id: "1" })).toBe("1");
   expect(serviceOf({ service_id: 1 })).toBeUndefined();
 });

@@ -9,13 +9,16 @@ export function eventTitle(type: string): string {
 /** The texts and numbers in an event's data with their units, without ids, as one line. */
 export function eventDetail(data: object): string {
   return Object.entries(data)
-    .filter(([name, value]) => name !== "id" && !name.endsWith("_id") && value !== "" && !isTime(value))
+    .filter(([name, value]) => !leftOut.has(name) && !name.endsWith("_id") && value !== "" && !isTime(value))
     .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
     .toSorted(([a], [b]) => rankOf(a) - rankOf(b))
     .slice(0, 4)
     .map(([name, value]) => detailOf(name, value))
     .join(", ");
 }
+
+/** Members without details: ids, and the name of the owner, which the event has beside. */
+const leftOut: ReadonlySet<string> = new Set(["id", "service_name", "app_name"]);
 
 /** Members that say the most, in order; the others follow in the order of the response. */
 const firstMembers = ["alert_name", "reason", "from", "to", "metric", "current_value", "threshold", "size_bytes"];
@@ -40,7 +43,7 @@ function detailOf(name: string, value: string | number | boolean): string {
   const title = (unit: string) => name.slice(0, name.length - unit.length).replaceAll("_", " ");
   if (typeof value === "number" && name.endsWith("_bytes")) return `${title("_bytes")}: ${bytesText(value)}`;
   if (typeof value === "number" && name.endsWith("_seconds")) return `${title("_seconds")}: ${numberText(value)} s`;
-  return `${title("")}: ${typeof value === "number" ? numberText(value) : String(value)}`;
+  return `${title("")}: ${typeof value === "number" ? numberText(value) : String(value).replace(/\.$/, "")}`;
 }
 
 /** The service of an event; undefined for an event of another object. */
