@@ -5,6 +5,7 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import { createLog, type Log } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
+import { userKind } from "#access/credential/credential.ts";
 import { createRefusalAudit } from "#access/audit/audit-log.ts";
 import { authenticatorPart } from "#access/authenticator.ts";
 import { scopeCatalogPart } from "#access/scopes.ts";
@@ -92,7 +93,13 @@ export async function startController(
     read: () => ({ label: "reconciler", values: runner.failing() }),
   });
   const kinds = mergeDeclared(declared, ({ audited }) => audited);
-  const refusals = createRefusalAudit({ record: outbox.auditSoon, hasEntry: kernel.auditedActs.hasEntry, kinds });
+  const users = kernel.collections.open(userKind);
+  const refusals = createRefusalAudit({
+    record: outbox.auditSoon,
+    hasEntry: kernel.auditedActs.hasEntry,
+    kinds,
+    organizationOfUser: (username) => users.get(username)?.object.metadata.organizationId,
+  });
   const api = await startApi({
     ...kernel,
     services: systems.flatMap(({ rpcs = [] }) => rpcs).map((served) => timedService(refusals.wrap(served), calls)),

@@ -110,7 +110,7 @@ test("a resource of a new system has REST, a reconciler, events, metrics, a quot
   await waitUntil("the event is in the history", async () => (await found("/events", "events")) !== undefined);
   const refusal = async () =>
     ((await rest.get<Record<string, Record<string, unknown>[]>>("/audit-log")).json["entries"] ?? []).find(
-      ({ action }) => action === "CreateNote quota_exceeded",
+      ({ action }) => action === "note.create quota_exceeded",
     );
   expect(await found("/events", "events")).toMatchObject({
     data: { note_id: id, rendered: "In this house: Ada slept" },

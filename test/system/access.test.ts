@@ -27,8 +27,17 @@ describe("access", () => {
       (await entries("actor=user:anna")).some(({ result }) => result === "refused"),
     );
     await waitUntil("so is that of a body that was not valid", async () =>
-      (await entries("limit=50")).some(({ action }) => action === "CreateApiKey invalid_request"),
+      (await entries("limit=50")).some(({ action }) => action === "api-key.create invalid_request"),
     );
+    const wrong = { username: "admin", password: "not the password" };
+    expect(await status(fixture.platform.rest.as(undefined).post("/sessions", wrong))).toBe(401);
+    await waitUntil("so is a failed sign-in", async () =>
+      (await entries("object=admin&action=session.create")).some(
+        ({ action, actor }) => action === "session.create unauthenticated" && actor === "anonymous",
+      ),
+    );
+    const ofKeys = await entries("action=api-key&limit=50");
+    expect(new Set(ofKeys.map(({ action }) => action.split(/[. ]/)[0]))).toEqual(new Set(["api-key"]));
     expect(await entries("object=anna&action=user.set-up")).toHaveLength(1);
     expect((await entries("action=member.add&limit=1"))[0]).toMatchObject({ actor: "user:admin", result: "ok" });
     const stored = [...(await dumpEtcd(fixture.platform.directory)).values()].join("\n");

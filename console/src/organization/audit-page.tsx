@@ -33,7 +33,7 @@ export function AuditPage() {
           onInput={(value) => setQuery({ actor: value })}
         />
         <TextField
-          label="Action, such as api-key.create"
+          label="Action, such as api-key.create or api-key"
           type="search"
           value={action}
           onInput={(value) => setQuery({ action: value })}

@@ -14,6 +14,7 @@ import { showToast } from "../parts/toasts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
+import { EventTypesField } from "./event-types-field.tsx";
 import { deliveryTone, eventsOf, eventsText, responseText } from "./webhook-view.ts";
 import { WebhookState } from "./webhooks-page.tsx";
 
@@ -123,7 +124,7 @@ function Settings({ webhook, reload }: { readonly webhook: Webhook; readonly rel
         }}
       >
         <TextField label="Address" {...form.field("url")} autocomplete="off" />
-        <TextField label="Types of events" help="One per line; empty for all" lines {...form.field("events")} />
+        <EventTypesField {...form.field("events")} />
         <CheckField
           label="Deliver events"
           checked={form.values.active}

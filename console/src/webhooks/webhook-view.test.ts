@@ -1,7 +1,8 @@
+import type { ApiDocument } from "../generic/document.ts";
 import { partial } from "@holdfast/testing/partial.ts";
 import type { Delivery } from "@holdfast/sdk/responses.ts";
 import { expect, test } from "vitest";
-import { deliveryTone, eventsOf, eventsText, responseText } from "./webhook-view.ts";
+import { deliveryTone, eventsOf, eventsText, eventTypesOf, responseText, withEvent } from "./webhook-view.ts";
 
 test.each([
   ["", null],
@@ -23,4 +24,22 @@ test.each([
 ] as const)("an attempt with status %s and error %s reads as %s", (response_status, error_message, text, tone) => {
   const delivery = partial<Delivery>({ response_status, error_message });
   expect([responseText(delivery), deliveryTone(delivery)]).toEqual([text, tone]);
+});
+
+test("the types of events are those of the API description", () => {
+  const schema = { $ref: "#/components/schemas/NewWebhook" };
+  const events = { type: ["array", "null"], items: { type: "string", enum: ["service.error", "alert.fired"] } };
+  const operation = { requestBody: { content: { "application/json": { schema } } } };
+  const document = partial<ApiDocument>({
+    paths: { "/webhooks": { post: operation } },
+    components: { schemas: { NewWebhook: { properties: { events } } } },
+  });
+  expect(eventTypesOf(document)).toEqual(["service.error", "alert.fired"]);
+  expect(eventTypesOf(partial<ApiDocument>({ paths: {}, components: { schemas: {} } }))).toEqual([]);
+});
+
+test("a type is added to the text once, and removed from it", () => {
+  expect(withEvent("", "service.error", true)).toBe("service.error");
+  expect(withEvent("alert.fired, service.error", "service.error", true)).toBe("alert.fired\nservice.error");
+  expect(withEvent("alert.fired\nservice.error", "alert.fired", false)).toBe("service.error");
 });

@@ -9,6 +9,7 @@ import { Age, Badge, Card, Copyable, PageHead } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
+import { EventTypesField } from "./event-types-field.tsx";
 import { eventsOf, eventsText } from "./webhook-view.ts";
 
 /** Webhooks of the organization; the page shows the signing secret of a new one once. */
@@ -80,12 +81,7 @@ function NewWebhook({ reload }: { readonly reload: () => void }) {
           {...form.field("url")}
           autocomplete="off"
         />
-        <TextField
-          label="Types of events"
-          help="One per line, such as service.error; empty for all, except those that need to be listed"
-          lines
-          {...form.field("events")}
-        />
+        <EventTypesField {...form.field("events")} />
         {created && (
           <Notice tone="good">
             <p>The signing secret of {created.url} is here once. Store it now.</p>

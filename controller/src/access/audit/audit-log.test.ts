@@ -5,6 +5,7 @@ import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { IndexService } from "@holdfast/proto/holdfast/v1/index_pb.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { SessionService } from "@holdfast/proto/holdfast/v1/session_pb.ts";
 import { methodsOf, testCall } from "@holdfast/testing/api/test-call.ts";
 import { expect, test } from "vitest";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
@@ -29,6 +30,7 @@ function setUp() {
     record: (entry) => recorded.push(entry),
     hasEntry: (error) => error === recordedError,
     kinds,
+    organizationOfUser: (username) => (username === "anna" ? "org-1" : undefined),
   });
   const refuse = (more: Partial<RefusedCall> = {}) =>
     record({
@@ -50,7 +52,7 @@ test("a refused change is audited with its caller, method, object and error", ()
       organizationId: "org-1",
       actor: "api_key:hfk_1",
       source: "192.0.2.1",
-      action: "StartManagedService invalid_request",
+      action: "managed-service.start invalid_request",
       objectKind: "managed-service",
       objectId: "service-1",
       result: "refused",
@@ -80,5 +82,21 @@ test.each([
     wrap(serve(IndexService, { listIndices: reject, deleteIndex: reject })),
   );
   await expect(deleteIndex({ serviceId: "s", name: "x" }, testCall())).rejects.toBe(error);
-  expect(recorded.map(({ action }) => action)).toEqual(Array(count).fill("DeleteIndex index_not_found"));
+  expect(recorded.map(({ action }) => action)).toEqual(Array(count).fill("index.delete index_not_found"));
+});
+
+test.each([
+  ["anna", "org-1"],
+  ["nobody", ""],
+])("a failed sign-in of %s is in the audit log of the organization %j", async (username, organizationId) => {
+  const { recorded, wrap } = setUp();
+  const reject = () => Promise.reject(new HoldfastError("UNAUTHENTICATED", "The password is wrong."));
+  const handlers = Object.fromEntries(SessionService.methods.map(({ localName }) => [localName, reject])) as never;
+  const { createSession } = methodsOf(SessionService, wrap(serve(SessionService, handlers)));
+  const call = { ...testCall(), principal: undefined };
+  await expect(createSession({ username, password: "wrong" }, call)).rejects.toThrow();
+  expect(recorded).toMatchObject([
+    { organizationId, actor: "anonymous", action: "session.create unauthenticated", objectId: username },
+  ]);
+  expect(JSON.stringify(recorded)).not.toContain("wrong");
 });

@@ -16,6 +16,7 @@ import type { Cursors } from "#kernel/page/cursor.ts";
 import type { AuditEntry, NewAudit } from "#kernel/store/outbox-entry.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { organizationOf } from "../caller.ts";
+import { actionOf } from "./audited-action.ts";
 
 /** Reads the audit log from the history, newest first. */
 export interface AuditLog {
@@ -81,6 +82,8 @@ export interface RefusalAuditDeps {
   readonly hasEntry: (error: unknown) => boolean;
   /** Object kind of each RPC service that changes something, by its full name. */
   readonly kinds: Readonly<Record<string, string>>;
+  /** The organization whose audit log has the failed sign-ins of a user; undefined for an unknown user. */
+  readonly organizationOfUser: (username: string) => string | undefined;
 }
 
 /** Writes refused changes to the audit log. */
@@ -91,7 +94,14 @@ export interface RefusalAudit {
   wrap(served: ServedService): ServedService;
 }
 
-export function createRefusalAudit({ record, hasEntry, kinds }: RefusalAuditDeps): RefusalAudit {
+export function createRefusalAudit(deps: RefusalAuditDeps): RefusalAudit {
+  const { hasEntry, kinds } = deps;
+  /** Records the entry; a failed sign-in belongs to the organization of its user, whose members then see it. */
+  const record = (entry: NewAudit) => {
+    const isSignIn = entry.objectKind === "session" && entry.organizationId === "" && entry.objectId !== "";
+    const organizationId = isSignIn ? (deps.organizationOfUser(entry.objectId) ?? "") : entry.organizationId;
+    deps.record({ ...entry, organizationId });
+  };
   const kindOf = ({ parent }: DescMethod) => lookUp(kinds, parent.typeName) ?? "";
 
   return {
@@ -134,7 +144,7 @@ function refusalOf(
     organizationId: principal?.organizationId ?? "",
     actor: principal === undefined ? "anonymous" : `${principal.kind}:${principal.name}`,
     source,
-    action: `${method.name} ${error.code}`,
+    action: `${actionOf(method)} ${error.code}`,
     objectKind,
     objectId: objectIdOf(input as Readonly<Record<string, unknown>>),
     result: "refused",

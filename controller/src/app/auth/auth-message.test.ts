@@ -18,18 +18,18 @@ test.each([
   ["Failed", null, "unknown"],
   ["Disabled", null, "unknown"],
 ] as const)("a sign-in that is %s, with the problem %j, has the health %s", (state, reason, health) => {
-  const auth: AuthObject = {
-    metadata: partial({ id: "1", name: "shop", createdAt: 0, updatedAt: 0 }),
-    spec: partial({
-      smtp: partial({ host: "", port: 587, fromAddress: "", fromName: "" }),
+  const auth = partial<AuthObject>({
+    metadata: { id: "1", name: "shop", createdAt: 0, updatedAt: 0 },
+    spec: {
+      smtp: { host: "", port: 587, fromAddress: "", fromName: "" },
       fallbackDomain: "shop.example",
       customDomain: null,
       theme: {},
       idps: [],
       signUp: "open",
       mailsPerHour: 1,
-    }),
-    status: partial({ state, schemaVersion: null, failureReason: null, health: { reason, since: 0 } }),
-  };
+    },
+    status: { state, schemaVersion: null, failureReason: null, health: { reason, since: 0 } },
+  });
   expect(authMessage(auth, 443).health?.status).toBe(health);
 });

@@ -85,6 +85,8 @@ test("an action finds its refusals, and an action with a code only these", async
     (await history.audit({ organizationId: "acts", type }, first)).items.map(({ action }) => action);
   expect(await found("topic.delete")).toEqual(["topic.delete", "topic.delete topic_not_found"]);
   expect(await found("topic.delete topic_not_found")).toEqual(["topic.delete topic_not_found"]);
+  expect(await found("topic")).toEqual(["topic.delete", "topic.delete topic_not_found", "topic.create"]);
+  expect(await found("topi")).toEqual([]);
   expect(await found("topic_not_found")).toEqual([]);
 });
 

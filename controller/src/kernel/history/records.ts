@@ -129,8 +129,9 @@ export async function listAudit(
   page: HistoryPage,
 ): Promise<HistoryResult<AuditEntry>> {
   const columns = "actor, source, action, object_kind, result, request_id, detail";
-  // The action of a refused act ends with the code of its error: the name of the act also finds it.
-  const isOfType = "? in (action, split_part(action, ' ', 1))";
+  // The action of a refused act ends with the code of its error: the name of the act also finds it, and so does the
+  // part of the name before a dot.
+  const isOfType = "(? in (action, split_part(action, ' ', 1)) or starts_with(action, ? || '.'))";
   const rows = await list<AuditRow>(database, { table: "audit", columns, type: "action", isOfType }, filter, page);
   return pageOf(rows, page, (row) => ({
     entry: "audit",

@@ -6,7 +6,7 @@ const entry = (actor: string, objectId = "", source = "192.0.2.1"): NewAudit => 
   organizationId: actor === "anonymous" ? "" : "org",
   actor,
   source,
-  action: "StartManagedService scope_missing",
+  action: "managed-service.start scope_missing",
   objectKind: "managed-service",
   objectId,
   result: "refused",
