@@ -11,6 +11,7 @@
 //   npm run faults -- --queues                 queues of restored and renamed databases, floods, 60 kills of workers
 //   npm run faults -- --s3-tests DIR           a checkout of ceph/s3-tests on a files service
 //   npm run faults -- --mongodb-specifications DIR  a checkout of mongodb/specifications on MongoDB's API
+//   npm run faults -- --babelfish DIR          the JDBC inputs of a checkout of babelfish_extensions on the T-SQL front end
 //   npm run faults -- --projects               a controller kill after every write of a project, not every fifth
 //   npm run faults -- --alerts                 10,000 concurrent alerts, half of them for a hanging channel
 //   npm run faults -- --failovers [N] [--seed N]  N faults of primaries (default 100), see test/faults/failovers
@@ -35,6 +36,14 @@ function tests(...names) {
     return found;
   });
 }
+
+/** Flags with a checkout of others' tests: repository, file of tests and its setting. */
+// biome-ignore format: a table, aligned so that it reads as one
+const checkouts = [
+  ["--s3-tests",               "ceph/s3-tests",                                 "test/conformance/s3-tests",               "HOLDFAST_TEST_S3_TESTS"],
+  ["--mongodb-specifications", "mongodb/specifications",                        "test/conformance/mongodb-specifications", "HOLDFAST_TEST_MONGODB_SPECIFICATIONS"],
+  ["--babelfish",              "babelfish-for-postgresql/babelfish_extensions", "test/conformance/babelfish",              "HOLDFAST_TEST_BABELFISH"],
+];
 
 if (flags.includes("--outages")) {
   await runPinned([vitest, "run", ...tests("test/faults/outages")], { HOLDFAST_TEST_OUTAGE_S: "60" });
@@ -73,19 +82,11 @@ if (flags.includes("--outages")) {
     "test/system/queue-kills",
   );
   await runPinned([vitest, "run", "--maxWorkers=1", ...queues], { HOLDFAST_TEST_QUEUES: "all" });
-} else if (flags.includes("--s3-tests")) {
-  const directory = flags[flags.indexOf("--s3-tests") + 1];
-  if (directory === undefined) throw new SetUpError("--s3-tests needs the directory of a checkout of ceph/s3-tests.");
-  await runPinned([vitest, "run", ...tests("test/conformance/s3-tests")], {
-    HOLDFAST_TEST_S3_TESTS: resolve(directory),
-  });
-} else if (flags.includes("--mongodb-specifications")) {
-  const directory = flags[flags.indexOf("--mongodb-specifications") + 1];
-  if (directory === undefined)
-    throw new SetUpError("--mongodb-specifications needs the directory of a checkout of mongodb/specifications.");
-  await runPinned([vitest, "run", ...tests("test/conformance/mongodb-specifications")], {
-    HOLDFAST_TEST_MONGODB_SPECIFICATIONS: resolve(directory),
-  });
+} else if (checkouts.some(([flag]) => flags.includes(flag))) {
+  const [flag, repository, file, setting] = checkouts.find(([name]) => flags.includes(name));
+  const directory = flags[flags.indexOf(flag) + 1];
+  if (directory === undefined) throw new SetUpError(`${flag} needs the directory of a checkout of ${repository}.`);
+  await runPinned([vitest, "run", ...tests(file)], { [setting]: resolve(directory) });
 } else if (flags.includes("--projects")) {
   await runPinned([vitest, "run", ...tests("test/system/project-kills")], { HOLDFAST_TEST_PROJECTS: "all" });
 } else if (flags.includes("--alerts")) {

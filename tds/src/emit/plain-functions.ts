@@ -54,8 +54,8 @@ function numberOf(operand: Typed | undefined): Typed {
 }
 
 /**
- * A call that searches the catalog, as a subquery that PostgreSQL runs once for a query rather than for each row. A call
- * with a column, whose name has quotes, remains as it is.
+ * A call that searches the catalog, as a subquery that runs once for a query rather than for each row. A call with a
+ * column, whose name has quotes, remains as it is.
  */
 function onceFor(call: string): string {
   const hasNames = call.replaceAll(/'(?:[^']|'')*'/g, "").includes('"');
