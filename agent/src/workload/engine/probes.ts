@@ -8,6 +8,7 @@ import type { InstanceStatus } from "./instance-status.ts";
 import { listenerCheck, missingListeners } from "./listener-check.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { ServerCertificate } from "../server-certificate.ts";
+import { createSilence } from "./silence.ts";
 import type { PeerWatch } from "./peer-watch.ts";
 import { storageCheck } from "./storage-check.ts";
 import { explain } from "./engine-messages.ts";
@@ -45,8 +46,6 @@ export interface Probes {
 const livenessIntervalMs = 5_000;
 /** A failover waits for this check of a member. */
 const memberIntervalMs = 1_000;
-/** Time without a response after which an engine counts as unresponsive: a harmless pause plus one check. */
-const unresponsiveAfterMs = 5_000;
 /** Storage level in percent from which on a failing start is attributed to the disk. */
 const fullLevel = 95;
 const livenessTimeoutMs = 3_000;
@@ -80,7 +79,7 @@ interface CpuSample {
 export function createProbes(deps: ProbesDeps): Probes {
   const { status, target, certificate, memory, onListenerFree, diskGuard, onBlockChanged } = deps;
   let misses = 0;
-  let respondedMs = deps.monotonicMs();
+  const silence = createSilence({ monotonicMs: deps.monotonicMs, longestRoundMs: livenessTimeoutMs + memberIntervalMs });
   let wake = new AbortController();
   let storageIntervalMs = sharedStorageIntervalMs;
   let space: WritableSpace | undefined;
@@ -89,7 +88,7 @@ export function createProbes(deps: ProbesDeps): Probes {
     const engine = target();
     if (engine === undefined) {
       misses = 0;
-      respondedMs = deps.monotonicMs();
+      silence.end();
       return;
     }
     const number = status.startObservation();
@@ -99,8 +98,9 @@ export function createProbes(deps: ProbesDeps): Probes {
       const observation = await withinLimit(engine.driver.observe(engine.instance, limit), limit);
       if (target() === undefined) return;
       misses = 0;
-      if (observation.responded) respondedMs = deps.monotonicMs();
+      if (observation.responded) silence.end();
       else if (await isBusy(sample)) return reportBusy();
+      else silence.continue();
       for (const check of observation.checks) status.setCheck({ ...check, reason: explain(check.reason).reason });
       if (!observation.checks.some(({ name }) => name === "liveness")) {
         status.setCheck({ name: "liveness", status: "healthy", reason: "" });
@@ -115,6 +115,7 @@ export function createProbes(deps: ProbesDeps): Probes {
       if (target() === undefined || signal.aborted) return;
       if (await isBusy(sample)) return reportBusy();
       misses += 1;
+      silence.continue();
       const { kind, reason } = explain((error as Error).message);
       // A known cause is reported immediately; a single unexplained failure may be chance.
       if (kind === "other" && misses < failureThreshold) return;
@@ -142,7 +143,7 @@ export function createProbes(deps: ProbesDeps): Probes {
 
   function reportBusy(): void {
     misses = 0;
-    respondedMs = deps.monotonicMs();
+    silence.end();
     for (const name of ["liveness", "commands"]) status.setCheck({ name, status: "degraded", reason: busyMessage });
   }
 
@@ -232,7 +233,7 @@ export function createProbes(deps: ProbesDeps): Probes {
   return {
     isUnresponsive() {
       if (status.state === "failed") return diskGuard.level < fullLevel;
-      return target() !== undefined && deps.monotonicMs() - respondedMs > unresponsiveAfterMs;
+      return target() !== undefined && silence.isLong();
     },
     async run(signal) {
       await Promise.all([
