@@ -35,7 +35,7 @@ export class MailServerFailure extends Error {
   override readonly name = "MailServerFailure";
   /** True if the server refused only the recipient. */
   readonly isRecipientRefused: boolean;
-  /** What the owner of the settings can do, as a sentence. */
+  /** The remedy for the owner of the settings, as a sentence. */
   readonly remedy: string;
 
   constructor(

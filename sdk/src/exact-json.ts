@@ -2,10 +2,12 @@
 const maybeRounded = /[\d.]{16}|\d[eE]/;
 
 /** The parts of JSON that TypeScript has no types for (TC39 proposal JSON.parse source text access). */
-const { rawJSON, isRawJSON } = JSON as unknown as {
+interface ExactJson extends Pick<JSON, "stringify"> {
   readonly rawJSON?: (text: string) => object;
   readonly isRawJSON?: (value: unknown) => boolean;
-};
+}
+
+const { rawJSON, isRawJSON }: ExactJson = JSON;
 
 type Reviver = (key: string, value: unknown, context?: { readonly source?: string }) => unknown;
 
@@ -42,9 +44,9 @@ function isExact(text: string): boolean {
 
 /** Sign, digits without zeros at either end, and exponent: a text that equal numbers share. */
 function digitsOf(text: string): string {
-  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+  const [, sign = "", integer = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
-  const digits = `${whole}${fraction}`.replace(/^0+/, "");
+  const digits = `${integer}${fraction}`.replace(/^0+/, "");
   const significant = digits.replace(/0+$/, "");
   if (significant === "") return "0";
   return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;

@@ -11,19 +11,19 @@ export function isExact({ text, value }: JsonNumber): boolean {
   return digitsOf(text) === digitsOf(String(value));
 }
 
-const shownMax = 40;
+const textMax = 40;
 
 /** The fault of a number that is not exact. */
 export function roundedDetail({ text }: JsonNumber): string {
-  const shown = text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
-  return `${shown} has more digits, or a larger exponent, than a double-precision number: send it as a string`;
+  const excerpt = text.length > textMax ? `${text.slice(0, textMax)}…` : text;
+  return `${excerpt} has more digits, or a larger exponent, than a double-precision number: send it as a string`;
 }
 
 /** Sign, digits without zeros at either end, and exponent: a text that equal numbers share. */
 function digitsOf(text: string): string {
-  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+  const [, sign = "", integer = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
-  const digits = `${whole}${fraction}`.replace(/^0+/, "");
+  const digits = `${integer}${fraction}`.replace(/^0+/, "");
   const significant = digits.replace(/0+$/, "");
   if (significant === "") return "0";
   return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;

@@ -233,7 +233,7 @@ function withStatus(auth: AuthObject, status: Partial<AuthStatus>): AuthObject {
 
 const thenEnable = "Then enable the sign-in again.";
 
-/** The message of a failure that only users can repair, with its remedy; undefined for other failures, which are retried. */
+/** The message of a failure that only users can repair, with its remedy; undefined for others, which are retried. */
 function refusalOf(error: unknown): string | undefined {
   if (error instanceof MailServerFailure) return `${error.message} ${error.remedy} ${thenEnable}`;
   return error instanceof HoldfastError && error.key === "ENGINE_REFUSED" ? `${error.detail} ${thenEnable}` : undefined;

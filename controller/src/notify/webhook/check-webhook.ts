@@ -54,8 +54,8 @@ export function eventFaults(types: readonly string[], eventTypes: EventTypeNames
   });
 }
 
-const shownMax = 64;
+const textMax = 64;
 
 function shortened(type: string): string {
-  return type.length > shownMax ? `${type.slice(0, shownMax).toWellFormed()}…` : type;
+  return type.length > textMax ? `${type.slice(0, textMax).toWellFormed()}…` : type;
 }

@@ -39,10 +39,10 @@ export function canonicalCidrs(texts: readonly string[]): { cidrs: string[]; fau
   return { cidrs: [...cidrs], faults };
 }
 
-const shownMax = 64;
+const textMax = 64;
 
 function quoted(text: string): string {
-  return JSON.stringify(text.length > shownMax ? `${text.slice(0, shownMax).toWellFormed()}…` : text);
+  return JSON.stringify(text.length > textMax ? `${text.slice(0, textMax).toWellFormed()}…` : text);
 }
 
 function canonicalCidr(text: string): string | undefined {
