@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { deserialize, type Document, EJSON } from "bson";
 import { bsonTypes, type Field, fieldsNamed, fieldsOf, textOf } from "./fields.ts";
 import type { Request } from "./request.ts";
@@ -106,9 +107,9 @@ function valueIn(request: Request, at: number, path: string): unknown {
   }
   const [write, query, update] =
     command === "update" ? [writeAt(request, at), "q", "u"] : [documentOf(fields), "query", "update"];
-  const [condition, change] = [write?.[query] as unknown, write?.[update] as unknown];
+  const [condition, change] = [query, update].map((name) => write && (lookUp(write, name) as unknown));
   for (const source of sourcesOf(condition, change)) {
-    const flat = source[path] as unknown;
+    const flat = lookUp(source, path) as unknown;
     const { value, isUnique } = flat === undefined ? scalarAt(source, path) : { value: flat, isUnique: true };
     if (value !== undefined && isUnique && !isOperator(value)) return value;
   }

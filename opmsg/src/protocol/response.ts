@@ -46,7 +46,8 @@ export function asReplica(body: Buffer, opCode: number): Buffer {
   const size = opCode === opCodes.reply ? prefixBytes.reply : prefixBytes.msg;
   const greeting = deserialize(body.subarray(size), { promoteValues: false });
   if (greeting["ok"] === undefined) return body;
-  for (const name of ["ismaster", "isWritablePrimary"]) if (greeting[name] !== undefined) greeting[name] = false;
+  for (const name of ["ismaster", "isWritablePrimary"])
+    if (Object.hasOwn(greeting, name)) Object.assign(greeting, { [name]: false });
   Object.assign(greeting, { secondary: true, readOnly: true });
   return Buffer.concat([body.subarray(0, size), serialize(greeting)]);
 }
