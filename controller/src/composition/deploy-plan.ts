@@ -151,7 +151,7 @@ function identityFaults(
     if (isSame) return [];
     const identity = (kinds.of(member.kind).identity ?? []).flatMap((key) => {
       const value = lookUp(before, key);
-      return value === undefined ? [] : [String(value)];
+      return typeof value === "string" ? [value] : [];
     });
     const field = `resources[${index}].kind`;
     const words = identity.length === 0 ? member.kind : identity.join(" ");

@@ -54,7 +54,7 @@ export async function outcomesOfBatch({ connection }: TdsClient, sql: string, li
   return outcomes;
 }
 
-/** Name of a column's type, as `getColumnTypeName` of the JDBC driver returns it. */
+/** Name of a column's type, as the JDBC driver returns it. */
 function typeName({ type, dataLength }: ColumnMetadata): string {
   switch (type.name) {
     case "IntN":
@@ -86,7 +86,8 @@ function text(metadata: ColumnMetadata, value: unknown): string {
   if (value instanceof Date) return dateText(name, value, metadata.scale ?? 7);
   if (typeof value === "number" && (name === "numeric" || name === "money" || name === "smallmoney"))
     return value.toFixed(name === "numeric" ? (metadata.scale ?? 0) : 4);
-  return String(value).replaceAll(/[\r\n]+/g, "<newline>");
+  const written = typeof value === "object" ? JSON.stringify(value) : String(value as string | number | bigint);
+  return written.replaceAll(/[\r\n]+/g, "<newline>");
 }
 
 function dateText(name: string, value: Date & { nanosecondsDelta?: number }, scale: number): string {
