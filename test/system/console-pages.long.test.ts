@@ -267,7 +267,7 @@ describe("each page of the console", { timeout: longMs }, () => {
     const time = page.getByLabel("Time, in your local time zone");
     for (const chosen of [undefined, "2030-01-01T00:00:01"]) {
       if (chosen !== undefined) await time.fill(chosen);
-      expect(await time.evaluate("(input) => input.checkValidity()")).toBe(true);
+      expect(await time.and(page.locator(":valid")).count(), chosen).toBe(1);
     }
   });
 

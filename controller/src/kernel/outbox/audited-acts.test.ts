@@ -2,34 +2,25 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { soleOwner } from "@holdfast/testing/controller/sole-owner.ts";
-import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
-import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
+import { startTestOutboxStores, type TestOutboxStores } from "@holdfast/testing/controller/test-outbox-stores.ts";
 import { until } from "@holdfast/testing/wait-until.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { createHistory, type History } from "../history/history.ts";
-import { createEtcdStore } from "../store/etcd-store.ts";
+import type { History } from "../history/history.ts";
 import type { NewAudit, OutboxEntry } from "../store/outbox-entry.ts";
 import type { Store } from "../store/store.ts";
 import { pendingPrefix, createAuditedActs } from "./audited-acts.ts";
 import { createOutbox } from "./outbox.ts";
 
-let etcd: TestEtcd;
-let postgresql: TestPostgresql;
+let stores: TestOutboxStores;
 let store: Store;
 let history: History;
 
 beforeAll(async () => {
-  [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
-  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
-  history = createHistory({ url: postgresql.url, log: silentLog, now: Date.now });
-  await history.ready;
+  stores = await startTestOutboxStores();
+  ({ store, history } = stores);
 });
-afterAll(async () => {
-  await history?.close();
-  await store?.close();
-  await Promise.all([etcd?.stop(), postgresql?.stop()]);
-});
+afterAll(() => stores?.close());
 
 const minuteMs = 60_000;
 const parts = { clock: systemClock, ids: uuidv7, log: silentLog };
@@ -143,10 +134,10 @@ test("a read has its entry before its caller has the value, and none if it fails
 
 test("without the history reads are refused, and acts have their entries afterwards", async () => {
   const acts = open();
-  await postgresql.kill();
+  await stores.postgresql.kill();
   await expect(acts.read(entryOf("away"), () => "secret")).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   expect(await acts.act(entryOf("away"), () => Promise.resolve("deleted"))).toBe("deleted");
-  await postgresql.start();
+  await stores.postgresql.start();
   await until(async () => (await entriesOf("away").catch(() => [])).length > 0);
   expect(await entriesOf("away")).toEqual(["topic.delete orders ok"]);
 });

@@ -2,34 +2,25 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "@holdfast/testing/controller/etcd.ts";
-import { startTestPostgresql, type TestPostgresql } from "@holdfast/testing/engines/postgresql.ts";
+import { startTestOutboxStores, type TestOutboxStores } from "@holdfast/testing/controller/test-outbox-stores.ts";
 import { until } from "@holdfast/testing/wait-until.ts";
-import { createHistory, type History } from "../history/history.ts";
+import type { History } from "../history/history.ts";
 import { soleOwner } from "@holdfast/testing/controller/sole-owner.ts";
-import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store, WatchHandler } from "../store/store.ts";
 import { createUnitOfWork } from "../store/unit-of-work.ts";
 import type { NewAudit } from "../store/outbox-entry.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
 import { type OutboxEntry, outboxPrefix } from "../store/outbox-entry.ts";
 
-let etcd: TestEtcd;
-let postgresql: TestPostgresql;
+let stores: TestOutboxStores;
 let store: Store;
 let history: History;
 
 beforeAll(async () => {
-  [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
-  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
-  history = createHistory({ url: postgresql.url, log: silentLog, now: Date.now });
-  await history.ready;
+  stores = await startTestOutboxStores();
+  ({ store, history } = stores);
 });
-afterAll(async () => {
-  await history?.close();
-  await store?.close();
-  await Promise.all([etcd?.stop(), postgresql?.stop()]);
-});
+afterAll(() => stores?.close());
 
 function open(
   overrides: {
@@ -127,11 +118,11 @@ test("after a crash between insert and delete, nothing is inserted twice", async
 
 test("without the history entries wait; it recovers by itself", async () => {
   const outbox = open();
-  await postgresql.kill();
+  await stores.postgresql.kill();
   for (const n of numbers(0, 20)) await change("away", n);
   outbox.auditSoon(audit("soon"));
   await until(() => outbox.waiting >= 20);
-  await postgresql.start();
+  await stores.postgresql.start();
   await until(async () => (await types("away").catch(() => [])).length === 20);
   await until(async () => (await waitingKeys()) === 0);
   const all = { after: undefined, limit: 10, order: "oldest first" } as const;
