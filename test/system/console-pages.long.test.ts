@@ -265,10 +265,10 @@ describe("each page of the console", { timeout: longMs }, () => {
     await fixture.settled(page);
     await page.goto(`${fixture.platform.admin.base_url}/console/services/${service.id}/backups`);
     const time = page.getByLabel("Time, in your local time zone");
-    for (const chosen of [undefined, "2030-01-01T00:00:01"]) {
-      if (chosen !== undefined) await time.fill(chosen);
-      expect(await time.and(page.locator(":valid")).count(), chosen).toBe(1);
-    }
+    await time.waitFor();
+    expect(await time.and(page.locator(":valid")).count()).toBe(1);
+    await time.fill("2030-01-01T00:00:01");
+    expect(await time.and(page.locator(":valid")).count()).toBe(1);
   });
 
   it("keeps the input of a form when the session ends, until the same user signs in again", async () => {
