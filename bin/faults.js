@@ -11,7 +11,7 @@
 //   npm run faults -- --queues                 queues of restored and renamed databases, floods, 60 kills of workers
 //   npm run faults -- --s3-tests DIR           a checkout of ceph/s3-tests on a files service
 //   npm run faults -- --mongodb-specifications DIR  a checkout of mongodb/specifications on MongoDB's API
-//   npm run faults -- --babelfish DIR          the JDBC inputs of a checkout of babelfish_extensions on the T-SQL front end
+//   npm run faults -- --babelfish DIR          JDBC inputs of a checkout of babelfish_extensions on T-SQL
 //   npm run faults -- --projects               a controller kill after every write of a project, not every fifth
 //   npm run faults -- --alerts                 10,000 concurrent alerts, half of them for a hanging channel
 //   npm run faults -- --failovers [N] [--seed N]  N faults of primaries (default 100), see test/faults/failovers
