@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { printHost } from "./support/host.ts";
 
-// A short set of benchmarks in sequence, whose figures share one file. Each prints ratios to a peer of the same run, and
-// the figure before; the end repeats the lines of bars that are missed and of figures that got worse.
+// A short set of benchmarks in sequence, whose figures share one file. Each prints ratios to a peer of the same run and
+// the figures before. The end repeats the lines of bars that are missed and of figures that got worse.
 const runs = [
   ["rest-get", "--pairs", "2", "--seconds", "2"],
   ["provisioning", "--rounds", "3", "--at-once", "0", "--peers", "bare"],

@@ -1,14 +1,14 @@
 /** A number with its unit in a printed value: `4.74x (1.89x - 7.22x)` has three. */
 export interface Figure {
   readonly number: number;
-  /** Such as `x`, `ms` or `MB/s`; empty for a count. */
+  /** The unit, such as `x`, `ms` or `MB/s`; empty for a count. */
   readonly unit: string;
   /** False for what is not a number, and for zero with a unit: nothing takes no time and no memory. */
   readonly isRead: boolean;
 }
 
 /** A figure of an earlier run. */
-export interface KeptFigure {
+export interface StoredFigure {
   readonly value: string;
   /** Short commit id of the checkout, with `+` if it had changes. */
   readonly commit: string;
@@ -48,7 +48,7 @@ export function verdictOf(figures: readonly Figure[], bar: string): string {
 }
 
 /** The earlier figure, and whether the present one is worse than it by more than the noise of runs. */
-export function compared(figures: readonly Figure[], before: KeptFigure, bar: string): string {
+export function compared(figures: readonly Figure[], before: StoredFigure, bar: string): string {
   const [now, then] = [figures[0], figuresOf(before.value)[0]];
   const text = `before ${before.value} at ${before.commit}`;
   if (now === undefined || then === undefined || now.unit !== then.unit || !/^[<>]/.test(bar)) return text;

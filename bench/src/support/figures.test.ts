@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { compared, figuresOf, type KeptFigure, verdictOf } from "./figure.ts";
+import { compared, figuresOf, type StoredFigure, verdictOf } from "./figure.ts";
 
 const directories: string[] = [];
 afterEach(() => {
@@ -37,7 +37,7 @@ test("a bar is met or missed if it has the figure's unit", () => {
 });
 
 test("a figure is compared with the one before in the direction of its bar", () => {
-  const before: KeptFigure = { value: "5.00x", commit: "1a2b3c4d", on: "2026-11-30", load: 0.1, flags: [] };
+  const before: StoredFigure = { value: "5.00x", commit: "1a2b3c4d", on: "2026-11-30", load: 0.1, flags: [] };
   expect(compared(figuresOf("3.05x"), before, ">= 5x")).toBe("before 5.00x at 1a2b3c4d, WORSE");
   expect(compared(figuresOf("4.50x"), before, ">= 5x")).toBe("before 5.00x at 1a2b3c4d");
   expect(compared(figuresOf("6.50x"), before, "<= 5x")).toContain("WORSE");
@@ -57,12 +57,12 @@ function bench(figures: readonly (readonly [string, string])[]) {
   return {
     run: (...flags: string[]) => execFileSync(process.execPath, [program, ...flags], { env, encoding: "utf8" }),
     fails: () => spawnSync(process.execPath, [program], { env, encoding: "utf8" }),
-    kept: () => JSON.parse(readFileSync(join(directory, "sample.json"), "utf8")) as Record<string, KeptFigure>,
+    stored: () => JSON.parse(readFileSync(join(directory, "sample.json"), "utf8")) as Record<string, StoredFigure>,
   };
 }
 
 test("a run keeps its figures with its commit and flags; the next with these flags prints them", () => {
-  const { run, kept } = bench([
+  const { run, stored } = bench([
     ["a", "1.00x"],
     ["  ratio", "2.00x"],
     ["b", "3.00x"],
@@ -72,20 +72,20 @@ test("a run keeps its figures with its commit and flags; the next with these fla
   const first = run("--pairs", "2");
   expect(first).toMatch(/^commit; node; load before +[0-9a-f]{8}\+?; v/m);
   expect(first).not.toContain("before 1.00x");
-  const values = Object.entries(kept()).map(([name, { value }]) => `${name}: ${value}`);
+  const values = Object.entries(stored()).map(([name, { value }]) => `${name}: ${value}`);
   expect(values).toEqual(["a: 1.00x", "a; ratio: 2.00x", "b: 3.00x", "b; ratio: 4.00x", "b; ratio (2): 5.00x"]);
-  expect(kept()["a"]).toMatchObject({ flags: ["--pairs", "2"], commit: expect.stringMatching(/^[0-9a-f]{8}\+?$/) });
+  expect(stored()["a"]).toMatchObject({ flags: ["--pairs", "2"], commit: expect.stringMatching(/^[0-9a-f]{8}\+?$/) });
   expect(run("--pairs", "3")).not.toContain("before 1.00x");
   expect(run("--pairs", "3")).toMatch(/^a +1\.00x {3}before 1\.00x at [0-9a-f]{8}\+?$/m);
 });
 
 test("a run with a figure that was not read fails and keeps nothing", () => {
-  const { fails, kept } = bench([
+  const { fails, stored } = bench([
     ["a", "1.00x"],
     ["memory of the component", "0 MiB"],
   ]);
   const { status, stderr } = fails();
   expect(status).toBe(1);
   expect(stderr).toContain("the figure was not read: memory of the component: 0 MiB");
-  expect(kept).toThrow("ENOENT");
+  expect(stored).toThrow("ENOENT");
 });

@@ -1,5 +1,5 @@
 import { compared, type Figure, figuresOf, verdictOf } from "./figure.ts";
-import { keepFigure } from "./kept-figures.ts";
+import { storeFigure } from "./stored-figures.ts";
 
 /** Percentile by nearest rank: the value that this share of all values does not exceed. */
 export function percentile(values: readonly number[], share: number): number {
@@ -27,7 +27,7 @@ export function ratios(
 export function print(name: string, value: string, bar = ""): void {
   const figures: readonly Figure[] = figuresOf(value);
   if (figures.some(({ isRead }) => !isRead)) throw new Error(`the figure was not read: ${name.trim()}: ${value}`);
-  const before = keepFigure(name, value);
+  const before = storeFigure(name, value);
   const notes = [
     ...(bar === "" ? [] : [`bar ${bar}${verdictOf(figures, bar)}`]),
     ...(before === undefined ? [] : [compared(figures, before, bar)]),

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
-import { beginRun } from "./kept-figures.ts";
+import { beginRun } from "./stored-figures.ts";
 
 /** Begins a run and prints its commit and hardware; the load before it shows other work on the machine. */
 export function printHost(): void {

@@ -9,7 +9,7 @@ import type {
   HostedApp,
   ManagedService,
 } from "@holdfast/sdk/responses.ts";
-import { durationText, priceText } from "../format.ts";
+import { priceText } from "../format.ts";
 import { isOpen, monthlyCost } from "../services/service-view.ts";
 import { type Tone, toneOf } from "../tone.ts";
 import { linesOf } from "./app-view.ts";

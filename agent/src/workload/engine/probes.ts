@@ -79,7 +79,10 @@ interface CpuSample {
 export function createProbes(deps: ProbesDeps): Probes {
   const { status, target, certificate, memory, onListenerFree, diskGuard, onBlockChanged } = deps;
   let misses = 0;
-  const silence = createSilence({ monotonicMs: deps.monotonicMs, longestRoundMs: livenessTimeoutMs + memberIntervalMs });
+  const silence = createSilence({
+    monotonicMs: deps.monotonicMs,
+    longestRoundMs: livenessTimeoutMs + memberIntervalMs,
+  });
   let wake = new AbortController();
   let storageIntervalMs = sharedStorageIntervalMs;
   let space: WritableSpace | undefined;

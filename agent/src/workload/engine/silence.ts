@@ -17,9 +17,9 @@ interface SilenceDeps {
 const longMs = 5_000;
 
 /**
- * A round that took longer than one can is a pause of this process, such as that of its machine, in which the engine was
- * not asked, or was paused too. Only the time of one round counts of it: otherwise a primary that continues after a pause
- * would report its healthy engine as silent, and be failed over.
+ * A longer round is a pause of this process, such as that of its machine, in which nothing asked the engine, or the
+ * engine was paused too. Only the time of one round counts: with all of it, a primary that continues after a pause
+ * would report its healthy engine as silent, and a failover would begin.
  */
 export function createSilence({ monotonicMs, longestRoundMs }: SilenceDeps): Silence {
   let earlierMs = 0;

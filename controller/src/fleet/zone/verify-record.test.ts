@@ -97,7 +97,7 @@ test.each([
   const verifying = verifier.verifyRecord(servers, name, [address], signal()).then(() => {
     isVerified = true;
   });
-  // Only time shows that it waits: for more than the time after which a silent server is down.
+  // Time: more than the term after which a silent server is down.
   await sleep(4 * downAfterMs);
   expect(isVerified).toBe(false);
   late.address = address;

@@ -2,20 +2,20 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { basename, join } from "node:path";
-import type { KeptFigure } from "./figure.ts";
+import type { StoredFigure } from "./figure.ts";
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
 
 /** Figures of one benchmark by name. */
-type Figures = Record<string, KeptFigure>;
+type Figures = Record<string, StoredFigure>;
 
 interface Run {
   readonly path: string;
   /** Before each name in the file; empty unless several benchmarks share it. */
   readonly prefix: string;
-  readonly about: Omit<KeptFigure, "value">;
+  readonly about: Omit<StoredFigure, "value">;
   readonly before: Figures;
-  readonly now: Map<string, KeptFigure>;
+  readonly now: Map<string, StoredFigure>;
   /** Name of the last figure that is not indented. */
   heading: string;
 }
@@ -42,7 +42,7 @@ export function beginRun(): { readonly commit: string; readonly load: number } {
 }
 
 /** Keeps a figure of the run; the result is that of the last run with the same flags, undefined if there is none. */
-export function keepFigure(printed: string, value: string): KeptFigure | undefined {
+export function storeFigure(printed: string, value: string): StoredFigure | undefined {
   if (run === undefined) return undefined;
   const isPart = printed.startsWith(" ");
   if (!isPart) run.heading = printed;
