@@ -6,7 +6,7 @@ import { createDirectoryStore } from "@holdfast/common/objects/directory-store.t
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { setImmediate as nextImmediate, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextImmediate } from "node:timers/promises";
 import { type BucketLeases, type BucketLeasesDeps, createBucketLeases } from "./bucket-leases.ts";
 
 type LeaseObjects = BucketLeasesDeps["objects"];
@@ -18,29 +18,56 @@ let directory: string;
 let objects: ObjectStore;
 let now: number;
 let opened: BucketLeases[];
+let releases: (() => void)[];
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "bucket-leases-"));
   objects = createDirectoryStore(directory);
   now = 1_000_000;
-  opened = [];
+  [opened, releases] = [[], []];
 });
 afterEach(async () => {
+  for (const release of releases) release();
   // A lease that is being renewed is written first.
   await Promise.all(opened.map((each) => each.leave()));
   await rm(directory, { recursive: true, force: true });
 });
 
-function leases(id: string, store: LeaseObjects = objects): BucketLeases {
-  const opening = createBucketLeases({ objects: store, id, now: () => now, log: silentLog, times });
+function leases(id: string, store: LeaseObjects = objects, wait?: BucketLeasesDeps["wait"]): BucketLeases {
+  const timer = wait === undefined ? {} : { wait };
+  const opening = createBucketLeases({ objects: store, id, now: () => now, ...timer, log: silentLog, times });
   opened.push(opening);
   return opening;
+}
+
+/** Timers, each of which fires when the test says so. */
+function manualTimers() {
+  const waiting: { readonly ms: number; readonly fire: () => void }[] = [];
+  return {
+    waiting,
+    wait: (ms: number, aborting?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const timer = {
+          ms,
+          fire() {
+            const index = waiting.indexOf(timer);
+            if (index !== -1) waiting.splice(index, 1);
+            resolve();
+          },
+        };
+        if (aborting?.aborted) return resolve();
+        aborting?.addEventListener("abort", timer.fire, { once: true });
+        waiting.push(timer);
+      }),
+  };
 }
 
 /** The store, in which calls of a kind wait, after `hold`, until they are released. */
 function pausableStore() {
   const paused = new Map<string, { readonly reached: () => void; readonly released: Promise<void> }>();
+  const calls: string[] = [];
   async function pass(call: Call, key: string): Promise<void> {
+    calls.push(`${call} ${key}`);
     const found = paused.get(`${call} ${key}`);
     paused.delete(`${call} ${key}`);
     found?.reached();
@@ -54,10 +81,13 @@ function pausableStore() {
   };
   return {
     store,
+    /** All calls, in the order of their begin. */
+    calls,
     /** Holds the next such call; `reached` resolves once it waits. */
     hold(call: Call, key: string) {
       const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       paused.set(`${call} ${key}`, { reached: reached.resolve, released: released.promise });
+      releases.push(released.resolve);
       return { reached: reached.promise, release: released.resolve };
     },
   };
@@ -165,23 +195,36 @@ test.each([
   expect(await keys()).toEqual([]);
 });
 
-test("a use is left only once each of its renewals has ended", async () => {
-  const { store, hold } = pausableStore();
-  const first = leases("a", store);
+test.each([
+  ["renewal", async () => undefined],
+  ["entry", (first: BucketLeases) => first.enter()],
+])("a use is left only once its %s has ended, and has no concurrent renewals", async (_, enterAgain) => {
+  const { store, hold, calls } = pausableStore();
+  const { wait, waiting } = manualTimers();
+  const first = leases("a", store, wait);
   await first.enter();
-  const renewal = hold("put", "leases/use/a");
-  await renewal.reached;
-  // Time: several intervals of renewals, of which no second one passes this one.
-  await sleep(5 * times.renewUseMs);
+  // From then on, an entry writes the lease again.
+  now += times.deadUseMs / 2;
+  const writing = hold("put", "leases/use/a");
+  calls.splice(0);
+  const entering = enterAgain(first);
+  for (let tick = 0; tick < 5; tick += 1) {
+    // A timer that fires is no longer in the list.
+    while (waiting.length > 0) waiting[0]?.fire();
+    await nextImmediate();
+  }
+  await writing.reached;
+  expect(calls).toEqual(["put leases/use/a"]);
   let isLeft = false;
   const leaving = first.leave().then(() => {
     isLeft = true;
   });
   expect(await keys()).toEqual(["leases/use/a"]);
   expect(isLeft).toBe(false);
-  renewal.release();
-  await leaving;
+  writing.release();
+  await Promise.all([entering, leaving]);
   expect(await keys()).toEqual([]);
+  expect(waiting).toEqual([]);
 });
 
 test("a use without a renewal for long is entered again, and waits for a sweep that took it for ended", async () => {
@@ -216,7 +259,7 @@ function randomOf(seed: number): (limit: number) => number {
   };
 }
 
-test.each(Array.from({ length: 8 }, (_, seed) => seed))(
+test.each(Array.from({ length: 40 }, (_, seed) => seed))(
   "no registry may sweep while another is in use, in any order of the store's calls (seed %i)",
   async (seed) => {
     const random = randomOf(seed + 1);
@@ -257,8 +300,9 @@ test.each(Array.from({ length: 8 }, (_, seed) => seed))(
         }),
     };
     const fast = { renewUseMs: 1, deadUseMs: 20_000, checkMs: 1, validMs: 1_000, deadSweepMs: 4_000 };
+    const { wait, waiting: timers } = manualTimers();
     const registries = ["a", "b", "c"].map((id) => ({
-      leases: createBucketLeases({ objects: store, id, now: () => now, log: silentLog, times: fast }),
+      leases: createBucketLeases({ objects: store, id, now: () => now, wait, log: silentLog, times: fast }),
       isInUse: false,
     }));
     const end = new AbortController();
@@ -304,8 +348,8 @@ test.each(Array.from({ length: 8 }, (_, seed) => seed))(
         if (each.count < 0) each.resolve();
         else pausedLives.push(each);
       }
-      // Time: the interval of the registries' timers, which are real.
-      await (step % 4 === 0 ? sleep(1) : nextImmediate());
+      if (random(3) === 0) timers[random(timers.length)]?.fire();
+      await nextImmediate();
       checkAll();
     }
     await lives;

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
@@ -36,7 +37,9 @@ export interface BucketLeasesDeps {
   readonly id: string;
   /** Milliseconds of this host's clock. */
   readonly now: () => number;
-  readonly log: Pick<Log, "warn">;
+  /** Resolves after a time in milliseconds, or once the signal aborts. */
+  readonly wait?: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly log: Pick<Log, "warn" | "error">;
   readonly times?: LeaseTimes;
 }
 
@@ -64,11 +67,17 @@ const usualTimes: LeaseTimes = {
 const leasesMax = 1_000;
 const [uses, sweeps] = ["leases/use/", "leases/sweep/"] as const;
 
-export function createBucketLeases({ objects, id, now, log, times = usualTimes }: BucketLeasesDeps): BucketLeases {
+const timer: Required<BucketLeasesDeps>["wait"] = async (ms, signal) => {
+  await sleep(ms, undefined, { ref: false, ...(signal === undefined ? {} : { signal }) }).catch(() => undefined);
+};
+
+export function createBucketLeases(deps: BucketLeasesDeps): BucketLeases {
+  const { objects, id, now, wait = timer, log, times = usualTimes } = deps;
   /** Contents of others' leases, with the time since when each is the same. */
   const seen = new Map<string, { readonly content: string; readonly since: number }>();
   let renewals = 0;
-  let using: NodeJS.Timeout | undefined;
+  /** Ends the renewals of the use. */
+  let using: AbortController | undefined;
   /** One write of the use at a time: a later one would end before an earlier one, whose lease then outlives `leave`. */
   let renewing: Promise<void> | undefined;
   let entering: Promise<void> | undefined;
@@ -148,11 +157,25 @@ export function createBucketLeases({ objects, id, now, log, times = usualTimes }
     // One in progress may have been stored long ago.
     await renewing?.catch(() => undefined);
     await renewUse();
-    using ??= setInterval(() => {
-      renewUse().catch((error: unknown) => log.warn("lease not renewed", { error }));
-    }, times.renewUseMs).unref();
-    while (!(await areAllDead(sweeps, times.deadSweepMs))) await sleep(times.checkMs / 2);
+    if (using === undefined) {
+      using = new AbortController();
+      inBackground(log, "renewals of a lease", renewUses(using.signal));
+    }
+    while (!(await areAllDead(sweeps, times.deadSweepMs))) await wait(times.checkMs / 2);
     isEntered = true;
+  }
+
+  async function renewUses(ended: AbortSignal): Promise<void> {
+    for (;;) {
+      await wait(times.renewUseMs, ended);
+      if (ended.aborted) return;
+      await renewUse().catch((error: unknown) => log.warn("lease not renewed", { error }));
+    }
+  }
+
+  function endRenewals(): void {
+    using?.abort();
+    using = undefined;
   }
 
   /**
@@ -180,8 +203,7 @@ export function createBucketLeases({ objects, id, now, log, times = usualTimes }
     async leave() {
       // An entry in progress would write its lease after the end of the use.
       await entering?.catch(() => undefined);
-      clearInterval(using);
-      using = undefined;
+      endRenewals();
       isEntered = false;
       await renewing?.catch(() => undefined);
       await objects.delete(`${uses}${id}`);
@@ -194,7 +216,7 @@ export function createBucketLeases({ objects, id, now, log, times = usualTimes }
       const ended = new AbortController();
       const watch = async () => {
         while (!ended.signal.aborted) {
-          await sleep(times.checkMs, undefined, { signal: ended.signal }).catch(() => undefined);
+          await wait(times.checkMs, ended.signal);
           if (ended.signal.aborted) return;
           if (await isAlone(own).catch(() => false)) continue;
           own.isOver = true;
@@ -232,10 +254,7 @@ export function createBucketLeases({ objects, id, now, log, times = usualTimes }
     },
     isSweeping: () => sweeping !== undefined,
     maySweep: () => sweeping?.checkedAt !== undefined && !sweeping.isOver && now() - sweeping.checkedAt < times.validMs,
-    close() {
-      clearInterval(using);
-      using = undefined;
-    },
+    close: endRenewals,
   };
 }
 
