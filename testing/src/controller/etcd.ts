@@ -20,6 +20,8 @@ export interface TestEtcd {
   signal(signal: NodeJS.Signals): void;
   /** Compacts the history before the revision. */
   compact(revision: bigint): Promise<void>;
+  /** Remaining seconds of the lease of a key, -1 if it has none that lives. A renewal of the lease raises them. */
+  leaseSecondsOf(key: string): Promise<number>;
 }
 
 /** Resolves when etcd serves. `flags` are additional flags of etcd. */
@@ -48,6 +50,11 @@ export async function startTestEtcd(flags: readonly string[] = []): Promise<Test
   const launch = etcd.launch({ argv, uid: testUid, binds: [directory], asRoot });
   const begin = () => startTemporaryProcess(launch, /ready to serve client requests/);
   let running = await begin();
+  const call = async (path: string, body: Record<string, unknown>) => {
+    const response = await fetch(`${url}/v3/${path}`, { method: "POST", body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`${path} ${JSON.stringify(body)}: ${await response.text()}`);
+    return response.json();
+  };
   return {
     url,
     port,
@@ -66,9 +73,14 @@ export async function startTestEtcd(flags: readonly string[] = []): Promise<Test
     },
     signal: (signal) => running.signal(signal),
     async compact(revision) {
-      const body = JSON.stringify({ revision: String(revision), physical: true });
-      const response = await fetch(`${url}/v3/kv/compaction`, { method: "POST", body });
-      if (!response.ok) throw new Error(`compaction at ${revision}: ${await response.text()}`);
+      await call("kv/compaction", { revision: String(revision), physical: true });
+    },
+    async leaseSecondsOf(key) {
+      const { kvs } = (await call("kv/range", { key: Buffer.from(key).toString("base64") })) as {
+        kvs?: { lease?: string }[];
+      };
+      const { TTL } = (await call("lease/timetolive", { ID: kvs?.[0]?.lease ?? "0" })) as { TTL: string };
+      return Number(TTL);
     },
   };
 }

@@ -1,23 +1,28 @@
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
-import { systemClock } from "@holdfast/common/clock.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { AUTHORITATIVE_ANSWER, decode, encode } from "dns-packet";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createDnsServerHealth, type DnsServerHealth } from "./dns-server-health.ts";
 import { createRecordVerifier, query, type RecordVerifier } from "./verify-record.ts";
 
 const downAfterMs = 300;
+/** One for each type of address. */
+const queriesOfRound = 2;
 const [name, address, oldAddress] = ["shop.db.example.com", "192.0.2.7", "192.0.2.6"];
 let sockets: Socket[];
 let logged: string[];
 let health: DnsServerHealth;
 let verifier: RecordVerifier;
 let ending: AbortController;
+/** Queries that each server (host:port) received. */
+let received: Map<string, number>;
+/** Milliseconds that the clock is ahead. */
+let aheadMs: number;
 
 beforeEach(() => {
   [sockets, logged, ending] = [[], [], new AbortController()];
+  [received, aheadMs] = [new Map(), 0];
 });
 afterEach(() => {
   ending.abort();
@@ -30,7 +35,7 @@ function open(servers: readonly string[]): void {
   };
   health = createDnsServerHealth({
     servers,
-    monotonicMs: systemClock.monotonicMs,
+    monotonicMs: () => performance.now() + aheadMs,
     log: { info: line, warn: line },
     downAfterMs,
     queryIntervalMs: 50,
@@ -43,6 +48,7 @@ async function startServer(answer: { address?: string; refuses?: boolean }): Pro
   const socket = createSocket("udp4");
   sockets.push(socket);
   socket.on("message", (message, from) => {
+    received.set(server, (received.get(server) ?? 0) + 1);
     const { id, questions = [] } = decode(message);
     if (answer.refuses) return socket.send(encode({ type: "response", id, flags: 5, questions }), from.port);
     if (answer.address === undefined) return;
@@ -52,7 +58,8 @@ async function startServer(answer: { address?: string; refuses?: boolean }): Pro
   });
   socket.bind(0, "127.0.0.1");
   await once(socket, "listening");
-  return `127.0.0.1:${socket.address().port}`;
+  const server = `127.0.0.1:${socket.address().port}`;
+  return server;
 }
 
 const unused = async () => `127.0.0.1:${(await freePorts(1))[0]}`;
@@ -91,15 +98,19 @@ test.each([
   ["a refusal", { refuses: true }],
 ])("a server that responds with %s is not down, and has the record before it counts", async (_, answer) => {
   const late: { address?: string; refuses?: boolean } = { ...answer };
-  const servers = [await startServer({ address }), await startServer(late)];
+  const lateServer = await startServer(late);
+  const servers = [await startServer({ address }), lateServer];
   open(servers);
   let isVerified = false;
   const verifying = verifier.verifyRecord(servers, name, [address], signal()).then(() => {
     isVerified = true;
   });
-  // Time: more than the term after which a silent server is down.
-  await sleep(4 * downAfterMs);
-  expect(isVerified).toBe(false);
+  // Its responses are counted before and after the time in which a silent server is down.
+  for (aheadMs of [0, 4 * downAfterMs]) {
+    const enough = (received.get(lateServer) ?? 0) + 3 * queriesOfRound;
+    await expect.poll(() => received.get(lateServer)).toBeGreaterThanOrEqual(enough);
+  }
+  expect([isVerified, health.isDown(lateServer)]).toEqual([false, false]);
   late.address = address;
   late.refuses = false;
   await verifying;
