@@ -70,7 +70,7 @@ export interface OperationStatus {
   readonly outcome?: OperationOutcome & Readonly<Record<string, unknown>>;
 }
 
-/** The part of an outcome that any type may have. */
+/** The part of an outcome that all types of operations share. */
 export interface OperationOutcome {
   /** Outcome of the snapshot before the change; absent until it is known. */
   readonly snapshot?: DataSnapshot;

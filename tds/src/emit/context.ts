@@ -55,7 +55,7 @@ export interface OutputColumn {
   readonly isIdentity: boolean;
   /** True for the text of FOR JSON, which is part of the JSON around it. */
   readonly isJson?: boolean;
-  /** True for the literal NULL, which has any type. */
+  /** True for the literal NULL, whose type follows from where it stands. */
   readonly isNull?: boolean;
   /** Name in FROM of the table whose column it is, in lower case; undefined for other expressions. */
   readonly source?: string;

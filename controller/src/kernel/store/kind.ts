@@ -23,7 +23,7 @@ export interface Kind<R> extends KindName {
   afterRestore?(object: R): R;
 }
 
-/** A kind of any type of object, for code that does not read the objects. */
+/** A kind without the type of its objects, for code that does not read them. */
 export type AnyKind = Kind<Resource<unknown, unknown>>;
 
 /** `parse` and `format` are for objects whose stored form differs in more than names. */
