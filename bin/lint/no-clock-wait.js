@@ -4,8 +4,11 @@ const timed = new Set(["setTimeout", "setInterval"]);
 /** Functions of other modules that wait for a time. */
 const named = new Set(["sleep", "delay", "pause"]);
 const functions = new Set(["ArrowFunctionExpression", "FunctionExpression", "FunctionDeclaration"]);
-/** The comment that permits a wait. */
-const mark = /^Time: \S.*\.$/;
+/**
+ * The comment that permits a wait. An interval or a timeout of the code under test is no reason: a test counts its
+ * rounds, or passes a clock or a timer to it.
+ */
+const mark = /^Time: the (?:delay|end|length|moment|rate) of \S.*\.$/;
 
 /** Name of an identifier or of a member's property; undefined for other nodes. */
 const nameOf = (node) => (node?.type === "MemberExpression" ? node.property.name : node?.name);
@@ -47,8 +50,9 @@ function markedLines({ lines, getAllComments }) {
 
 /**
  * Tests that wait for a time. Under load the time is too short, and the test fails; a fault that needs longer is not
- * found. A test waits for a condition, or a comment `// Time: REASON.` directly above the wait states why only time
- * shows it.
+ * found. A test waits for a condition, or a comment such as `// Time: the moment of the kill.` directly above the wait
+ * states why only time shows it: the moment, length or rate of what the test does, the delay of a peer, or the end of a
+ * lease that another program counts.
  */
 export const noClockWait = {
   meta: { type: "problem", schema: [] },
@@ -67,7 +71,8 @@ export const noClockWait = {
       const inFunction = ancestors.slice(ancestors.findLastIndex(({ type }) => functions.has(type)) + 1);
       const statement = inFunction.findLast(({ type }) => /(?<!Block)Statement$|Declaration$/.test(type));
       if ([node, statement ?? node].some(({ loc }) => marked.has(loc.start.line - 1))) return;
-      const message = 'The test waits for a time: wait for a condition, or give the reason above: "// Time: REASON."';
+      const message =
+        'The test waits for a time: wait for a condition, or give the reason above: "// Time: the moment of the kill."';
       context.report({ node, message });
     };
 

@@ -39,10 +39,10 @@ describe("retries", () => {
 
   test("a pause ends with its signal's reason", async () => {
     const reason = new Error("enough");
-    // Time: none, the signal ends the wait.
+    // Time: the length of a pause, which its signal ends.
     await expect(pause(60_000, AbortSignal.abort(reason))).rejects.toBe(reason);
     const controller = new AbortController();
-    // Time: none, the signal ends the wait.
+    // Time: the length of a pause, which its signal ends.
     const waiting = pause(60_000, controller.signal);
     controller.abort(reason);
     await expect(waiting).rejects.toBe(reason);

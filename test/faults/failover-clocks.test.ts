@@ -86,7 +86,7 @@ describe.skipIf(!isEnabled || library === undefined)(
         const { primary, term } = await fixture.roles();
         for (const seconds of [minuteS, -minuteS, 0]) {
           clock.step(seconds);
-          // Time: the length of the wrong time, several rounds of a reconciler.
+          // Time: the length of the wrong time.
           await sleep(8_000);
         }
         expect(await fixture.roles()).toMatchObject({ primary, term });

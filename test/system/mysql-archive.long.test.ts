@@ -97,7 +97,7 @@ describe.skipIf(skip !== undefined)("the archived log of a MySQL", () => {
       killImmediately(store, "SIGSTOP");
       const since = new Date();
       await write(5);
-      // Time: the length of the outage, several rounds of the archive.
+      // Time: the length of the outage.
       await sleep(outageMs);
       const during = (await restorable())?.to ?? "";
       await write(5);

@@ -37,7 +37,7 @@ export async function waitUntil<T>(
         `not within ${withinMs} ms: ${what}${error}${describe === undefined ? "" : `\n${await describe()}`}`,
       );
     }
-    // Time: the interval between two checks of the condition.
+    // Time: the rate of the checks.
     await sleep(everyMs, undefined, { signal });
   }
 }

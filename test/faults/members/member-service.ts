@@ -176,7 +176,7 @@ export async function openMembers(
           { ...wait, withinMs: firstWriteMs },
         );
         note(`${name}: ${what}: first write at a new primary after ${Math.round(firstMs - atMs)} ms`);
-        // Time: the rest of the fault.
+        // Time: the length of the fault after the first write.
         await sleep(moreMs);
       } finally {
         repairedMs = performance.now();

@@ -83,7 +83,7 @@ async function faultsInValkey(
   moment: Moment,
   { ledger, expiries }: { readonly ledger: WalkLedger; readonly expiries: ReadonlyMap<number, number> },
 ): Promise<readonly string[]> {
-  // Time: the term of the keys, so that the copy has deleted those that expired while it was created.
+  // Time: the end of the lifetimes of keys, those that ended while the copy was created too.
   await sleep(expiresWithinMs);
   const { rows, damaged, startedAt, endedAt } = await readRows(platform, service);
   const expiryOf = ({ id }: LedgerRow) => expiries.get(id) ?? Number.POSITIVE_INFINITY;

@@ -80,7 +80,7 @@ function crash(crashed: Crash): void {
   appendFileSync(crashesFile, `${JSON.stringify(crashed)}\n`);
   // Blocks the process, so that its code runs no further while the crash waits.
   const leftMs = healthyMs - process.uptime() * 1_000;
-  // Time: the rest of the time after which a supervisor counts a program as healthy; the thread is blocked.
+  // Time: the length of a run after which a supervisor counts a program as healthy; the thread is blocked.
   if (leftMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, leftMs);
   process.kill(process.pid, "SIGKILL");
 }

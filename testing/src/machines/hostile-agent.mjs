@@ -62,10 +62,10 @@ const preload = { LD_PRELOAD: join(shared, "preloaded.so"), ENV: join(shared, "e
 const preloading = ["sh", "-c", `cat /proc/1/environ >${shared}/inner; while :; do sleep 1; done`];
 const waits = await ask({ op: "start", component: { ...plain, argv: preloading, env: preload } });
 answers.LD_PRELOAD = waits.ok ? "started" : waits.error;
-// Time: the interval between two checks of the condition, in a program of one file.
+// Time: the rate of the checks, in a program of one file.
 while (!existsSync(join(shared, "inner"))) await new Promise((resolve) => setTimeout(resolve, 20));
 writeFileSync(join(shared, "pause"), "");
-// Time: the interval between two checks of the condition, in a program of one file.
+// Time: the rate of the checks, in a program of one file.
 while (existsSync(join(shared, "pause"))) await new Promise((resolve) => setTimeout(resolve, 20));
 await ask({ op: "stop", name: "engine", signal: "SIGKILL", graceMs: 0 });
 

@@ -46,7 +46,7 @@ const server = createServer((client) => {
 await new Promise((resolve) => server.once("listening", resolve));
 chmodSync(socket, 0o777);
 
-// Time: the interval between two checks of the condition, in a program of one file.
+// Time: the rate of the checks, in a program of one file.
 while (!existsSync(stop)) await new Promise((resolve) => setTimeout(resolve, 50));
 
 const readable = {};

@@ -74,7 +74,7 @@ export function createExportDelivery(
       send: (request) => send(request, target, limits()),
       async wait(ms) {
         waits.push(ms);
-        // Time: the wait that the destination requests.
+        // Time: the delay of a destination, which requests it.
         if (waitsAsRequested) await new Promise((resolve) => setTimeout(resolve, ms));
       },
     });

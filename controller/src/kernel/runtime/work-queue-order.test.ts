@@ -61,7 +61,7 @@ test("each hint and each planned run is followed by a run in time, in any order 
         if (Date.now() < (backsOffUntil.get(key) ?? 0)) faults.push(`${key} runs during its back-off`);
         started.push({ key, at: Date.now() });
         const { tookMs, next } = results.shift() ?? { tookMs: 0, next: "done" };
-        // Time: the fake time of a run, which the test advances.
+        // Time: the length of a run; the test advances the clock.
         await new Promise((resolve) => setTimeout(resolve, tookMs));
         running.delete(key);
         const delay = next === "rejects" ? fault : next === "done" ? undefined : next;

@@ -19,7 +19,7 @@ function recorded(outcomes: NextRun[] = [], workMs = 5) {
     running.add(key);
     seen.runs.push(key);
     seen.most = Math.max(seen.most, running.size);
-    // Time: the fake time of a run, which the test advances.
+    // Time: the length of a run; the test advances the clock.
     await new Promise((resolve) => setTimeout(resolve, workMs));
     running.delete(key);
     return outcomes.shift() ?? "done";
