@@ -1,8 +1,8 @@
 import { InferenceProcessService } from "@holdfast/proto/holdfast/admin/v1/inference_pb.ts";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createInferenceCallers } from "@holdfast/testing/platform/inference-callers.ts";
 import { asOperator } from "@holdfast/testing/platform/organizations.ts";
+import { isAlive, killImmediately } from "@holdfast/testing/platform/platform-processes.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
 import { microcentsOfCall, type ProcessesUnderTest, startProcesses } from "./inference/processes-under-test.ts";
 
@@ -76,6 +76,9 @@ describe("limits of the inference proxy", () => {
       return await response.text();
     });
     await waitUntil("the provider has all of them", () => provider.waiting === streams.length);
+    // A program that does not react to the stop is killed at the end of the grace period.
+    const { dns = 0 } = platform.processes();
+    killImmediately(dns, "SIGSTOP");
     const stopped = platform.stop();
     await waitUntil("no more calls are taken", () =>
       fixture.send("/models").then(
@@ -83,8 +86,7 @@ describe("limits of the inference proxy", () => {
         () => true,
       ),
     );
-    // Time: the end of the grace period, after which other programs of a platform are killed.
-    await delay(11_000);
+    await waitUntil("other programs are killed", () => !isAlive(dns));
     provider.release();
     for (const text of await Promise.all(streams)) expect(text).toMatch(/"usage".*data: \[DONE\]\n\n$/s);
     await stopped;
