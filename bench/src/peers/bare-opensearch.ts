@@ -21,7 +21,7 @@ export interface BareOpensearch extends BulkTarget {
 
 /**
  * One node of the node image by the engine's own launcher, which itself terminates TLS: the same security plugin, a
- * user with a password of the same cost, and the given heap.
+ * user with a password of the same cost, the given heap, and one processor, as a service of tier-1 has.
  */
 export async function startBareOpensearch(heapMb: number): Promise<BareOpensearch> {
   const directory = programDirectory("bench-opensearch");
@@ -70,9 +70,10 @@ export async function startBareOpensearch(heapMb: number): Promise<BareOpensearc
   ];
   // Files of the distribution's archive are not executable in the image.
   const argv = ["/usr/bin/env", ...environment, "/bin/bash", `${home}/bin/opensearch`];
-  const launch = image.launch({ argv, uid: testUid, binds: [directory], asRoot });
+  const { command, args } = image.launch({ argv, uid: testUid, binds: [directory], asRoot });
   const startedAt = performance.now();
-  const running = await startTemporaryProcess(launch, /\] started/);
+  const onProcessor = ["--cpu-list", "0", command, ...args];
+  const running = await startTemporaryProcess({ command: "taskset", args: onProcessor }, /\] started/);
   const target = openBulkTarget({ host: "localhost", address: "127.0.0.1", port, ca: cert, ...login });
   await waitUntil("a document is written", () => target.put("first", "1", {}).catch(() => undefined), {
     withinMs: 600_000,

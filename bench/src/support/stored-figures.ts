@@ -58,7 +58,7 @@ export function storeFigure(printed: string, value: string): StoredFigure | unde
 function commitOf(): string {
   const git = (...args: string[]) => execFileSync("git", ["-C", checkout, ...args], { encoding: "utf8" }).trim();
   try {
-    return `${git("rev-parse", "--short=8", "HEAD")}${git("status", "--porcelain") === "" ? "" : "+"}`;
+    return `${git("rev-parse", "--short=8", "HEAD")}${git("status", "--porcelain", "--", ".", ":!bench/figures") === "" ? "" : "+"}`;
   } catch {
     return "no commit";
   }
