@@ -1,4 +1,7 @@
 import type { Snippet, SnippetLanguage } from "./engine-client.ts";
+import { double, goProgram, socketOf } from "./snippet-parts.ts";
+
+const mongoDriver = "go.mongodb.org/mongo-driver/v2";
 
 /** Complete programs that connect to the address and verify the name. Each prints user and database. */
 // The comment of each line is the command that runs the program.
@@ -31,7 +34,7 @@ print(user, database.name)`,
 import { readFileSync } from "node:fs";
 import { MongoClient } from "mongodb";
 
-const client = new MongoClient(${double(`mongodb://${bracketed(values.address)}:${values.port}/`)}, {
+const client = new MongoClient(${double(`mongodb://${socketOf(values)}/`)}, {
   auth: { username: ${double(values.user)}, password: readFileSync(${double(values.passwordFile)}, "utf8") },
   authSource: "admin",
   tls: true,
@@ -44,35 +47,13 @@ const { authInfo } = await database.command({ connectionStatus: 1 });
 console.log(authInfo.authenticatedUsers[0].user, database.databaseName);
 await client.close();`,
 
-  go: (values) => `// go mod init connect; go get go.mongodb.org/mongo-driver/v2; go run connect.go
-package main
-
-import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"fmt"
-	"log"
-	"os"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-)
-
-func main() {
-	password, err := os.ReadFile(${double(values.passwordFile)})
-	if err != nil {
-		log.Fatal(err)
-	}
-	authority, err := os.ReadFile(${double(values.caFile)})
-	if err != nil {
-		log.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority)
-	client, err := mongo.Connect(options.Client().
-		SetHosts([]string{${double(`${bracketed(values.address)}:${values.port}`)}}).
+  go: (values) =>
+    goProgram(values, {
+      module: mongoDriver,
+      packages: [`${mongoDriver}/bson`, `${mongoDriver}/mongo`, `${mongoDriver}/mongo/options`],
+      standard: "context",
+      connect: `	client, err := mongo.Connect(options.Client().
+		SetHosts([]string{${double(socketOf(values))}}).
 		SetAuth(options.Credential{Username: ${double(values.user)}, Password: string(password), AuthSource: "admin"}).
 		// The certificate has the name, not the address.
 		SetTLSConfig(&tls.Config{RootCAs: roots, ServerName: ${double(values.host)}}))
@@ -90,10 +71,6 @@ func main() {
 	if err := database.RunCommand(ctx, bson.D{{Key: "connectionStatus", Value: 1}}).Decode(&status); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(status.AuthInfo.AuthenticatedUsers[0].User, database.Name())
-}`,
+	fmt.Println(status.AuthInfo.AuthenticatedUsers[0].User, database.Name())`,
+    }),
 };
-
-/** A literal of JSON, which Python, JavaScript and Go read too. */
-const double = (text: string) => JSON.stringify(text);
-const bracketed = (address: string) => (address.includes(":") ? `[${address}]` : address);

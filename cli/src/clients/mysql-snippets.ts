@@ -1,4 +1,5 @@
 import type { Snippet, SnippetLanguage } from "./engine-client.ts";
+import { double, goProgram, javaProgram, socketOf } from "./snippet-parts.ts";
 
 /**
  * Complete programs that connect to the address and verify the name. The libraries of Ruby and PHP verify the name that
@@ -45,33 +46,12 @@ const [rows] = await connection.query({ sql: "${query}", rowsAsArray: true });
 console.log(...rows[0]);
 await connection.end();`,
 
-  go: (values) => `// go mod init connect; go get github.com/go-sql-driver/mysql; go run connect.go
-package main
-
-import (
-	"crypto/tls"
-	"crypto/x509"
-	"database/sql"
-	"fmt"
-	"log"
-	"os"
-
-	"github.com/go-sql-driver/mysql"
-)
-
-func main() {
-	password, err := os.ReadFile(${double(values.passwordFile)})
-	if err != nil {
-		log.Fatal(err)
-	}
-	authority, err := os.ReadFile(${double(values.caFile)})
-	if err != nil {
-		log.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority)
-	config := mysql.NewConfig()
-	config.Net, config.Addr = "tcp", ${double(`${bracketed(values.address)}:${values.port}`)}
+  go: (values) =>
+    goProgram(values, {
+      module: "github.com/go-sql-driver/mysql",
+      standard: "database/sql",
+      connect: `	config := mysql.NewConfig()
+	config.Net, config.Addr = "tcp", ${double(socketOf(values))}
 	config.User, config.Passwd = ${double(values.user)}, string(password)
 	config.DBName = ${double(values.database)}
 	// The certificate has the name, not the address.
@@ -85,23 +65,13 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(user, database)
-}`,
+	fmt.Println(user, database)`,
+    }),
 
-  java: (values) => `// java -cp mariadb-java-client.jar Connect.java
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.sql.DriverManager;
-import java.util.Properties;
-
-public class Connect {
-  public static void main(String[] args) throws Exception {
-    // A file with address and name; the line is not needed once the name resolves on this host.
-    System.setProperty("jdk.net.hosts.file", ${double(values.hostsFile)});
-    var properties = new Properties();
-    properties.setProperty("user", ${double(values.user)});
-    properties.setProperty("password", Files.readString(Path.of(${double(values.passwordFile)})));
-    properties.setProperty("sslMode", "verify-full");
+  java: (values) =>
+    javaProgram(values, {
+      jar: "mariadb-java-client.jar",
+      connect: `    properties.setProperty("sslMode", "verify-full");
     properties.setProperty("serverSslCert", ${double(values.caFile)});
     var url = "jdbc:mariadb://" + ${double(values.host)} + ":${values.port}/";
     try (var connection = DriverManager.getConnection(url, properties)) {
@@ -110,13 +80,8 @@ public class Connect {
         row.next();
         System.out.println(row.getString(1) + " " + row.getString(2));
       }
-    }
-  }
-}`,
+    }`,
+    }),
 };
 
 const query = "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1), DATABASE()";
-
-/** A literal of JSON, which Python, JavaScript, Go and Java read too. */
-const double = (text: string) => JSON.stringify(text);
-const bracketed = (address: string) => (address.includes(":") ? `[${address}]` : address);

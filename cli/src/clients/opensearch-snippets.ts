@@ -1,4 +1,5 @@
 import type { Snippet, SnippetLanguage } from "./engine-client.ts";
+import { double, socketOf } from "./snippet-parts.ts";
 
 /** Complete programs that connect to the address and verify the name. Each prints the version of the engine. */
 // The comment of each line is the command that runs the program.
@@ -23,7 +24,7 @@ import { readFileSync } from "node:fs";
 import { Client } from "@opensearch-project/opensearch";
 
 const client = new Client({
-  node: ${double(`https://${bracketed(values.address)}:${values.port}`)},
+  node: ${double(`https://${socketOf(values)}`)},
   auth: { username: ${double(values.user)}, password: readFileSync(${double(values.passwordFile)}, "utf8") },
   // The certificate has the name, not the address.
   ssl: { ca: readFileSync(${double(values.caFile)}), servername: ${double(values.host)} },
@@ -32,7 +33,3 @@ const { body } = await client.info();
 console.log(body.version.number);
 await client.close();`,
 };
-
-/** A literal of JSON, which Python and JavaScript read too. */
-const double = (text: string) => JSON.stringify(text);
-const bracketed = (address: string) => (address.includes(":") ? `[${address}]` : address);

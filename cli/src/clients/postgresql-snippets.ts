@@ -1,4 +1,5 @@
 import type { Snippet, SnippetLanguage } from "./engine-client.ts";
+import { double, goProgram, javaProgram } from "./snippet-parts.ts";
 
 /**
  * Complete programs that connect to the address and verify the name. Passwords are in files, as in connection strings.
@@ -42,32 +43,11 @@ const { rows } = await client.query({ text: "${query}", rowMode: "array" });
 console.log(...rows[0]);
 await client.end();`,
 
-  go: (values) => `// go mod init connect; go get github.com/jackc/pgx/v5; go run connect.go
-package main
-
-import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"fmt"
-	"log"
-	"os"
-
-	"github.com/jackc/pgx/v5"
-)
-
-func main() {
-	password, err := os.ReadFile(${double(values.passwordFile)})
-	if err != nil {
-		log.Fatal(err)
-	}
-	authority, err := os.ReadFile(${double(values.caFile)})
-	if err != nil {
-		log.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority)
-	config, err := pgx.ParseConfig("sslmode=disable")
+  go: (values) =>
+    goProgram(values, {
+      module: "github.com/jackc/pgx/v5",
+      standard: "context",
+      connect: `	config, err := pgx.ParseConfig("sslmode=disable")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,23 +65,13 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(user, database)
-}`,
+	fmt.Println(user, database)`,
+    }),
 
-  java: (values) => `// java -cp postgresql.jar Connect.java
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.sql.DriverManager;
-import java.util.Properties;
-
-public class Connect {
-  public static void main(String[] args) throws Exception {
-    // A file with address and name; the line is not needed once the name resolves on this host.
-    System.setProperty("jdk.net.hosts.file", ${double(values.hostsFile)});
-    var properties = new Properties();
-    properties.setProperty("user", ${double(values.user)});
-    properties.setProperty("password", Files.readString(Path.of(${double(values.passwordFile)})));
-    properties.setProperty("PGDBNAME", ${double(values.database)});
+  java: (values) =>
+    javaProgram(values, {
+      jar: "postgresql.jar",
+      connect: `    properties.setProperty("PGDBNAME", ${double(values.database)});
     properties.setProperty("sslmode", "verify-full");
     properties.setProperty("sslrootcert", ${double(values.caFile)});
     var url = "jdbc:postgresql://" + ${double(values.host)} + ":${values.port}/";
@@ -110,15 +80,12 @@ public class Connect {
         var row = statement.executeQuery("${query}")) {
       row.next();
       System.out.println(row.getString(1) + " " + row.getString(2));
-    }
-  }
-}`,
+    }`,
+    }),
 };
 
 const query = "SELECT current_user, current_database()";
 
-/** A literal of JSON, which Python, JavaScript, Go and Java read too. */
-const double = (text: string) => JSON.stringify(text);
 /** A literal of Ruby and PHP, which interpolate in double quotes only. */
 const single = (text: string) => `'${text.replaceAll(/['\\]/g, "\\$&")}'`;
 const shell = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
