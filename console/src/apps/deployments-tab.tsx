@@ -1,4 +1,5 @@
 import type { AppDeployment, AppNode } from "@holdfast/sdk/responses.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { spanText } from "../format.ts";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
@@ -15,7 +16,9 @@ import {
   deploymentInputOf,
   deploymentOf,
   deploymentState,
+  isSettled,
   machineState,
+  withoutValues,
 } from "./hosted-view.ts";
 import { ProblemNotice } from "./problem-notice.tsx";
 import { pollMsOfApp, useDeployments } from "./use-deployments.ts";
@@ -85,9 +88,7 @@ export function DeploymentsTab({ app, hosted, reload }: HostedAppProps) {
           ["Zone", ({ zone }) => zone],
         ]}
       />
-      {/* The input remains until a deployment serves, also if the one of this input fails. */}
       <Deploy
-        key={`${hosted.serving_deployment_number}`}
         app={app}
         hosted={hosted}
         reload={() => {
@@ -112,9 +113,15 @@ function StateBadge({ text, tone }: { readonly text: string; readonly tone: Tone
   return <Badge tone={tone}>{text}</Badge>;
 }
 
-function Deploy({ app, hosted, reload }: HostedAppProps) {
+/** A form with the settings of what serves. Its input remains while it is deployed, and if that fails. */
+function Deploy({ app, hosted: newest, reload }: HostedAppProps) {
+  const settled = useRef(newest);
+  if (isSettled(newest)) settled.current = newest;
+  const hosted = settled.current;
   const form = useForm<DeploymentInput>(deploymentInputOf(hosted));
-  const { secret_env_names: secretNames } = hosted;
+  const { secret_env_names: secretNames, serving_deployment_number: serving } = hosted;
+  const forgetSecrets = () => form.set("secrets", withoutValues(form.values.secrets, secretNames));
+  useEffect(forgetSecrets, [serving]);
   return (
     <Card title="Deploy">
       <FormBody

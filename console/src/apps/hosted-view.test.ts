@@ -11,6 +11,7 @@ import {
   environmentFault,
   environmentOf,
   environmentText,
+  isSettled,
   machineState,
   newAppOf,
   newAppSize,
@@ -18,6 +19,7 @@ import {
   secretsChangeOf,
   secretsFault,
   wayBack,
+  withoutValues,
 } from "./hosted-view.ts";
 
 const hosted = partial<HostedApp>({
@@ -239,4 +241,23 @@ test("the cost of a new app has its disks, as that of a running one", () => {
   });
   expect(newAppSize(catalog, { plan: "tier-1", storageGb: "10", replicas: "3" }).cost).toBe("€51.00");
   expect(newAppSize(catalog, { plan: "gone", storageGb: "10", replicas: "1" }).cost).toBe("unknown");
+});
+
+test.each([
+  [1, null, true],
+  [2, 2, true],
+  [3, 2, false],
+])("the settings of an app with deployment %s, of which %s serves, are settled: %s", (number, serving, settled) =>
+  expect(isSettled({ deployment_number: number, serving_deployment_number: serving })).toBe(settled),
+);
+
+test("the values of secrets that are set leave the form, and others stay", () => {
+  const variables = [
+    { name: "KEY ", value: "a" },
+    { name: "NEW", value: "b" },
+  ];
+  expect(withoutValues(variables, ["KEY"])).toEqual([
+    { name: "KEY ", value: "" },
+    { name: "NEW", value: "b" },
+  ]);
 });

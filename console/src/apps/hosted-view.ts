@@ -101,6 +101,22 @@ export function deploymentInputOf(hosted: HostedApp | null): DeploymentInput {
   };
 }
 
+/** True if the settings of the app are those that serve: no deployment is in progress, or nothing serves yet. */
+export function isSettled({
+  deployment_number: number,
+  serving_deployment_number: serving,
+}: Pick<HostedApp, "deployment_number" | "serving_deployment_number">): boolean {
+  return serving === null || number === serving;
+}
+
+/** The secret variables of a form without the values that the app has. */
+export function withoutValues(
+  variables: readonly SecretVariable[],
+  names: readonly string[],
+): readonly SecretVariable[] {
+  return variables.map((each) => (names.includes(each.name.trim()) ? { ...each, value: "" } : each));
+}
+
 /** The change of a hosted app that deploys the form: its image, and the settings that differ. */
 export function deploymentOf(input: DeploymentInput, hosted: HostedApp): AppChange {
   const before = deploymentInputOf(hosted);
