@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
-import { expect } from "vitest";
+import { afterEach, beforeEach, expect } from "vitest";
 import type { SessionCode } from "@holdfast/sdk/responses.ts";
 import { type Platform, startPlatform } from "@holdfast/testing/platform/platform.ts";
 import { type Chromium, startChromium } from "@holdfast/testing/servers/chromium.ts";
@@ -37,12 +37,17 @@ interface Look {
   readonly width?: number;
 }
 
+/** Time limit of a wait for a page. It is shorter than a test's, so that an error names what did not appear. */
+const pageWaitMs = 60_000;
+/** Time limit of a wait for the platform's work, such as a start; also shorter than a test's. */
+export const workWaitMs = 240_000;
+
 /** A platform, and a browser that opens its console. */
 export interface ConsoleUnderTest {
   readonly platform: Platform;
   /** Faults of pages: errors of scripts, and violations of the policy. */
   readonly faults: readonly string[];
-  /** A page that the operator of the installation is signed in to by a one-time code. */
+  /** A page that the operator of the installation is signed in to by a one-time code, so that it has a session. */
   openSignedIn(look?: Look): Promise<Page>;
   /**
    * A page of the console. Chromium ends a navigation when the host's addresses change, which other tests do, so such a
@@ -66,13 +71,29 @@ export interface ConsoleUnderTest {
   remove(): Promise<void>;
 }
 
-export function createConsoleUnderTest(): ConsoleUnderTest {
+interface UnderTestOptions {
+  /** True for tests that are steps of one walk: after a failed one, the others are skipped. */
+  readonly isWalk?: boolean;
+}
+
+/** Registers hooks of the suite that calls it: a failed test prints its pages. */
+export function createConsoleUnderTest({ isWalk = false }: UnderTestOptions = {}): ConsoleUnderTest {
   let platform: Platform | undefined;
   let chromium: Chromium | string | undefined;
   const contexts: BrowserContext[] = [];
   const faults: string[] = [];
   /** Pages with a request that ended because the host's addresses changed. */
   const incomplete = new Set<Page>();
+  let failed: string | undefined;
+  beforeEach((context) => {
+    if (isWalk && failed !== undefined) context.skip(`a step of its walk failed: ${failed}`);
+  });
+  afterEach(async ({ task }) => {
+    if (task.result?.state !== "fail") return;
+    failed ??= task.name;
+    for (const context of contexts)
+      for (const page of context.pages()) console.error(await withinLimit("the text of a page", textOf(page)));
+  });
   const fixture: ConsoleUnderTest = {
     faults,
     get platform() {
@@ -82,12 +103,22 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
     async openSignedIn(look) {
       const operator = fixture.platform.rest.as(fixture.platform.operator);
       const { json } = await operator.post<SessionCode>("/sessions/codes", {});
-      return fixture.open(`#code=${json.code}`, look);
+      const page = await fixture.open(`#code=${json.code}`, look);
+      const shell = page.locator("nav[aria-label=Pages]");
+      return shell.waitFor({ state: "attached" }).then(
+        () => page,
+        // A code is used once, so that it cannot be sent again.
+        (error: unknown) => {
+          if (!incomplete.delete(page)) throw error;
+          return fixture.openSignedIn(look);
+        },
+      );
     },
     async open(path, { colorScheme = "light", width = 1_280 } = {}) {
       if (typeof chromium !== "object") throw new Error(chromium ?? "no browser was started");
       const viewport = { width, height: 900 };
       const context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport, colorScheme });
+      context.setDefaultTimeout(pageWaitMs);
       contexts.push(context);
       const page = await context.newPage();
       page.on("requestfailed", (request) => {
@@ -105,18 +136,17 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
       return page;
     },
     async expectAccessible(page, name) {
-      await page.evaluate(axe);
-      const found = (await page.evaluate(
+      const evaluate = (script: string) => withinLimit(`a script on ${name}`, page.evaluate(script));
+      await evaluate(axe);
+      const found = (await evaluate(
         "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
       )) as AxeResult;
       const findings = found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
       expect(findings, name).toEqual([]);
-      const overflow = await page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-      );
+      const overflow = await evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
       expect(overflow, `${name} scrolls to the side`).toBeLessThanOrEqual(0);
       if ((page.viewportSize()?.width ?? 0) < 640)
-        expect(await page.evaluate(cutParts), `${name} has parts that are cut`).toEqual([]);
+        expect(await evaluate(cutParts), `${name} has parts that are cut`).toEqual([]);
       expect(faults, name).toEqual([]);
     },
     async settled(page) {
@@ -128,7 +158,7 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
       });
       // The page of parts has one that is always loading.
       if (page.url().endsWith("/design")) return;
-      await expect.poll(() => page.locator("#content .bone").count()).toBe(0);
+      await page.locator("#content .bone").first().waitFor({ state: "detached" });
     },
     async screenshot(page, name) {
       const directory = process.env["HOLDFAST_SCREENSHOTS"];
@@ -153,4 +183,21 @@ export function createConsoleUnderTest(): ConsoleUnderTest {
     },
   };
   return fixture;
+}
+
+/** Rejects with the name of a script without a result: Playwright has no time limit for one. */
+async function withinLimit<T>(what: string, result: Promise<T>): Promise<T> {
+  const limit = Promise.withResolvers<never>();
+  const timer = setTimeout(() => limit.reject(new Error(`${what}: not within ${pageWaitMs} ms`)), pageWaitMs);
+  try {
+    return await Promise.race([result, limit.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Address and visible text of a page, for the output of a failed test. */
+async function textOf(page: Page): Promise<string> {
+  const text = await page.evaluate<string>("document.querySelector('#content')?.innerText ?? ''").catch(String);
+  return `${page.url()}\n${text}`;
 }
