@@ -7,6 +7,7 @@ import { faultOf } from "../parts/form-values.ts";
 import { Empty, ErrorNotice, Notice } from "../parts/notice.tsx";
 import { DestroyDialog } from "../parts/destroy-button.tsx";
 import { Card, Copyable, Loading, PageHead } from "../parts/parts.tsx";
+import { SubmitForm } from "../parts/submit-form.tsx";
 import { Table } from "../parts/table.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { hrefOf, currentAddress } from "../router/location.ts";
@@ -103,15 +104,7 @@ function OperationForm({ operation, operations }: OperationFormProps) {
   return (
     <>
       <Card title={isRead ? "Request" : "Change"}>
-        <form
-          class="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (refusal !== undefined) return;
-            if (isDestroying) setAsking(true);
-            else send();
-          }}
-        >
+        <SubmitForm class="stack" refusal={refusal} onSubmit={() => (isDestroying ? setAsking(true) : send())}>
           <p class="quiet">{operation.about}</p>
           <div class="halves">
             {operation.fields.map((field) => (
@@ -137,7 +130,7 @@ function OperationForm({ operation, operations }: OperationFormProps) {
               label="the command"
             />
           </details>
-        </form>
+        </SubmitForm>
       </Card>
       {isAsking && (
         <DestroyDialog

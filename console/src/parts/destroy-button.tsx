@@ -4,6 +4,7 @@ import { Button } from "./button.tsx";
 import { TextField } from "./field.tsx";
 import { ErrorNotice } from "./notice.tsx";
 import { Card } from "./parts.tsx";
+import { SubmitForm } from "./submit-form.tsx";
 import { type Action, useAction } from "./use-action.ts";
 
 interface DestroyButtonProps {
@@ -56,13 +57,7 @@ export function DestroyDialog({ title, name, action, children, work, onConfirm, 
   const refusal = typed === name ? undefined : `Type ${name} first.`;
   return (
     <dialog ref={dialog} aria-label={title} onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (refusal === undefined) onConfirm();
-        }}
-      >
+      <SubmitForm class="stack" refusal={refusal} onSubmit={onConfirm}>
         <h2>{title}</h2>
         {children}
         <ErrorNotice error={work.error} />
@@ -73,7 +68,7 @@ export function DestroyDialog({ title, name, action, children, work, onConfirm, 
             {action}
           </Button>
         </div>
-      </form>
+      </SubmitForm>
     </dialog>
   );
 }

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { Button } from "./button.tsx";
 import type { IconName } from "./icon.tsx";
 import { FormFaults } from "./form-faults.tsx";
+import { SubmitForm } from "./submit-form.tsx";
 import type { Form, Send } from "./use-form.ts";
 
 interface FormBodyProps<V extends object> {
@@ -18,13 +19,7 @@ interface FormBodyProps<V extends object> {
 /** A form in a card: its fields, an error that belongs to no field, and its button. */
 export function FormBody<V extends object>({ form, action, send, children, ...button }: FormBodyProps<V>) {
   return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (button.refusal === undefined) form.submit(send);
-      }}
-    >
+    <SubmitForm class="stack" refusal={button.refusal} onSubmit={() => form.submit(send)}>
       {children}
       <FormFaults form={form} />
       <div class="row">
@@ -32,6 +27,6 @@ export function FormBody<V extends object>({ form, action, send, children, ...bu
           {action}
         </Button>
       </div>
-    </form>
+    </SubmitForm>
   );
 }

@@ -4,6 +4,7 @@ import { Button } from "../parts/button.tsx";
 import { CheckField, ChoiceField, SelectField, TextField } from "../parts/field.tsx";
 import { FormFaults } from "../parts/form-faults.tsx";
 import { Card, Copyable, Facts, Loading, PageHead } from "../parts/parts.tsx";
+import { SubmitForm } from "../parts/submit-form.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
@@ -32,19 +33,14 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
     storage_size_gb: Number(values.storageGb),
     nodes: Number(values.nodes),
   });
+  const refusal = refusalOf("services:write");
   const submit = () =>
     form.submit(async (input, idempotencyKey) => {
       const { id } = await account.value.client.services.create(newServiceOf(input), { idempotencyKey });
       openPage(hrefOf("services", id));
     });
   return (
-    <form
-      class="columns"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
+    <SubmitForm class="columns" refusal={refusal} onSubmit={submit}>
       <div class="stack" data-gap="l">
         <Card title="Name and engine">
           <div class="stack">
@@ -168,7 +164,7 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
               ]}
             />
             <FormFaults form={form} />
-            <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusalOf("services:write")}>
+            <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusal}>
               Create service
             </Button>
           </div>
@@ -178,6 +174,6 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
           <Copyable text={commandOf(values)} label="the command" />
         </details>
       </aside>
-    </form>
+    </SubmitForm>
   );
 }

@@ -4,6 +4,7 @@ import { Button } from "../parts/button.tsx";
 import { ChoiceField, TextField } from "../parts/field.tsx";
 import { FormFaults } from "../parts/form-faults.tsx";
 import { Card, Facts, Loading } from "../parts/parts.tsx";
+import { SubmitForm } from "../parts/submit-form.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { isOpen, monthlyCost } from "./service-view.ts";
@@ -48,18 +49,17 @@ export function SizeForm({ service, scope, change }: SizeFormProps) {
   const price = (amount: number | undefined) =>
     amount === undefined ? "unknown" : priceText(amount, catalog.currency);
   return (
-    <form
+    <SubmitForm
       class="columns"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (refusal !== undefined) return;
+      refusal={refusal}
+      onSubmit={() =>
         form.submit(async () => {
           await change({
             ...(plan !== service.plan_name && { plan_name: plan }),
             ...(storageGb !== service.storage_size_gb && { storage_size_gb: storageGb }),
           });
-        });
-      }}
+        })
+      }
     >
       <Card title="Size">
         <div class="stack">
@@ -104,6 +104,6 @@ export function SizeForm({ service, scope, change }: SizeFormProps) {
           </div>
         </Card>
       </aside>
-    </form>
+    </SubmitForm>
   );
 }

@@ -1,6 +1,7 @@
 import { Button } from "../parts/button.tsx";
 import { TextField } from "../parts/field.tsx";
 import { FormFaults } from "../parts/form-faults.tsx";
+import { SubmitForm } from "../parts/submit-form.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { type SetUp, signInFirst } from "./account.ts";
 import { SignInFrame } from "./sign-in-frame.tsx";
@@ -13,12 +14,10 @@ export function SetUpPage({ setUp }: { readonly setUp: SetUp }) {
   const refusal = password === "" || repeated === "" ? "Enter the password twice." : differs;
   return (
     <SignInFrame title="Set your password">
-      <form
+      <SubmitForm
         class="body stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (refusal === undefined) form.submit((input) => signInFirst(setUp, input.password));
-        }}
+        refusal={refusal}
+        onSubmit={() => form.submit((input) => signInFirst(setUp, input.password))}
       >
         <h1>Set your password</h1>
         <p class="quiet">
@@ -43,7 +42,7 @@ export function SetUpPage({ setUp }: { readonly setUp: SetUp }) {
         <Button kind="primary" type="submit" busy={form.isBusy} refusal={refusal}>
           Set password
         </Button>
-      </form>
+      </SubmitForm>
     </SignInFrame>
   );
 }

@@ -2,6 +2,7 @@ import { RateLimited, Unauthenticated } from "@holdfast/sdk/errors.ts";
 import { Button } from "../parts/button.tsx";
 import { TextField } from "../parts/field.tsx";
 import { ErrorNotice, Notice } from "../parts/notice.tsx";
+import { SubmitForm } from "../parts/submit-form.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { signIn } from "./account.ts";
 import { SignInFrame } from "./sign-in-frame.tsx";
@@ -12,12 +13,9 @@ export function SignInPage({ notice }: { readonly notice: string | undefined }) 
   const { error } = form;
   return (
     <SignInFrame title="Sign in">
-      <form
+      <SubmitForm
         class="body stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          form.submit(({ username, password }) => signIn(username, password));
-        }}
+        onSubmit={() => form.submit(({ username, password }) => signIn(username, password))}
       >
         <h1>Sign in</h1>
         {notice !== undefined && error === undefined && <Notice>{notice}</Notice>}
@@ -28,27 +26,18 @@ export function SignInPage({ notice }: { readonly notice: string | undefined }) 
         ) : (
           <ErrorNotice error={error} />
         )}
-        <TextField
-          label="User name"
-          value={form.values.username}
-          onInput={(value) => form.set("username", value)}
-          fault={form.fault("username")}
-          autocomplete="username"
-          required
-        />
+        <TextField label="User name" {...form.field("username")} autocomplete="username" required />
         <TextField
           label="Password"
           type="password"
-          value={form.values.password}
-          onInput={(value) => form.set("password", value)}
-          fault={form.fault("password")}
+          {...form.field("password")}
           autocomplete="current-password"
           required
         />
         <Button kind="primary" type="submit" busy={form.isBusy}>
           Sign in
         </Button>
-      </form>
+      </SubmitForm>
     </SignInFrame>
   );
 }
