@@ -9,7 +9,7 @@ import { SelectField } from "../parts/field.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { Card, Loading } from "../parts/parts.tsx";
 import { Table } from "../parts/table.tsx";
-import { currentAddress, setQuery } from "../router/location.ts";
+import { chooseQuery, currentAddress } from "../router/location.ts";
 import { useCatalog } from "../services/use-catalog.ts";
 import { account } from "../session/account.ts";
 import { Chart } from "./chart.tsx";
@@ -67,7 +67,7 @@ export function MetricCharts({ owner }: { readonly owner: Monitored }) {
   );
   const range = zoom ?? rangeOfPeriod(period, Date.now());
   const markers = markersOf(events.data ?? [], range);
-  const show = ({ from, to }: ChartRange) => setQuery({ from: isoOf(from), to: isoOf(to) });
+  const show = ({ from, to }: ChartRange) => chooseQuery({ from: isoOf(from), to: isoOf(to) });
   const unitOf = (metric: string) => catalog?.metrics.find(({ name }) => name === metric)?.unit ?? "count";
   return (
     <>
@@ -77,14 +77,14 @@ export function MetricCharts({ owner }: { readonly owner: Monitored }) {
           label="Period"
           value={zoom === undefined ? period : ""}
           options={zoom === undefined ? periods : [["", "Selected"], ...periods]}
-          onInput={(value) => setQuery({ period: value, from: undefined, to: undefined })}
+          onInput={(value) => chooseQuery({ period: value, from: undefined, to: undefined })}
         />
         <Button onClick={() => show(zoomedIn(range))}>Zoom in</Button>
         <Button onClick={() => show(shifted(range, -1, Date.now()))}>Earlier</Button>
         {zoom !== undefined && (
           <>
             <Button onClick={() => show(shifted(zoom, 1, Date.now()))}>Later</Button>
-            <Button onClick={() => setQuery({ from: undefined, to: undefined })}>Show the period again</Button>
+            <Button onClick={() => chooseQuery({ from: undefined, to: undefined })}>Show the period again</Button>
           </>
         )}
       </div>

@@ -10,7 +10,7 @@ import { Card, Facts, Loading, PageHead, Progress } from "../parts/parts.tsx";
 import { Table } from "../parts/table.tsx";
 import { showToast } from "../parts/toasts.tsx";
 import { useForm } from "../parts/use-form.ts";
-import { currentAddress, setQuery } from "../router/location.ts";
+import { chooseQuery, currentAddress } from "../router/location.ts";
 import { useCatalog } from "../services/use-catalog.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { InferenceKeys } from "./inference-keys.tsx";
@@ -176,7 +176,7 @@ export function Usage({ organization }: { readonly organization: string }) {
           ["model", "Model"],
           ["key", "Key"],
         ]}
-        onInput={(value) => setQuery({ group: value })}
+        onInput={(value) => chooseQuery({ group: value })}
       />
       <Card title="Usage" flush>
         {data === undefined ? (

@@ -5,7 +5,7 @@ import { Button } from "../parts/button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
 import { Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Card, Loading } from "../parts/parts.tsx";
-import { currentAddress, setQuery } from "../router/location.ts";
+import { chooseQuery, currentAddress, setQuery } from "../router/location.ts";
 import { account } from "../session/account.ts";
 import { visibleText } from "./logs-view.ts";
 
@@ -40,7 +40,7 @@ export function LogLines({ ownerId }: { readonly ownerId: string }) {
           value={contains}
           onInput={(value) => setQuery({ contains: value })}
         />
-        <SelectField label="Level" value={level} options={levels} onInput={(value) => setQuery({ level: value })} />
+        <SelectField label="Level" value={level} options={levels} onInput={(value) => chooseQuery({ level: value })} />
       </div>
       <Card
         title={`Log, newest ${maxLines} lines`}

@@ -118,7 +118,12 @@ export function createCodeEditor(host: HTMLElement, options: EditorOptions): Cod
         syntaxHighlighting(colors),
         keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
         EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-label": options.label, "aria-description": options.description }),
+        EditorView.contentAttributes.of({
+          "aria-label": options.label,
+          "aria-description": options.description,
+          // Checks of accessibility do not know that editable content has the focus of its scrolled parent.
+          tabindex: "0",
+        }),
         EditorView.updateListener.of(({ docChanged, state }) => {
           if (docChanged) options.onChange(state.doc.toString());
         }),

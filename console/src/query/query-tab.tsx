@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { QueryResult, Translation } from "@holdfast/sdk/responses.ts";
 import { Button } from "../parts/button.tsx";
 import { TextField } from "../parts/field.tsx";
@@ -6,6 +6,7 @@ import { FormBody } from "../parts/form-body.tsx";
 import { FormFaults } from "../parts/form-faults.tsx";
 import { Empty, Notice } from "../parts/notice.tsx";
 import { Age, Card, CopyButton } from "../parts/parts.tsx";
+import { SubmitForm } from "../parts/submit-form.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { consoleEngineOf } from "../services/engines/engines.ts";
 import type { TabProps } from "../services/tab-props.ts";
@@ -49,6 +50,8 @@ export function QueryTab({ service: { id, database_type: type } }: TabProps) {
     form.set("sql", sql);
     form.set("database", database);
   };
+  // Each key in the editor renders this component again, but not the cells of the result.
+  const table = useMemo(() => result && <Result result={result} />, [result]);
   return (
     <>
       <Question
@@ -57,13 +60,7 @@ export function QueryTab({ service: { id, database_type: type } }: TabProps) {
         onStatement={(sql) => use({ sql, database: form.values.database })}
       />
       <Card title="Query console">
-        <form
-          class="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            run();
-          }}
-        >
+        <SubmitForm class="stack" refusal={refusal} onSubmit={run}>
           <Notice>One statement that only reads; anything else is refused before it runs.</Notice>
           <SqlField
             value={form.values.sql}
@@ -86,9 +83,9 @@ export function QueryTab({ service: { id, database_type: type } }: TabProps) {
               Run
             </Button>
           </div>
-        </form>
+        </SubmitForm>
       </Card>
-      {result && <Result result={result} />}
+      {table}
       <History entries={historyOf(id)} onUse={use} />
     </>
   );

@@ -30,11 +30,14 @@ test.each([
   [3_600, 90, 122],
   [35_600, 978, 1_000],
 ])("a table that is scrolled by %s px has the rows from %s to %s", (scrollTop, first, end) =>
-  expect(windowOf(scrollTop, 430, 36, 1_000)).toEqual({ first, end }),
+  expect(windowOf(scrollTop, 430, { size: 36, count: 1_000, spare: 10 })).toEqual({ first, end }),
 );
 
+test("a table of 400 columns has the visible ones and some beside them", () =>
+  expect(windowOf(16_000, 1_200, { size: 160, count: 400, spare: 4 })).toEqual({ first: 96, end: 112 }));
+
 test("a table without rows has no visible rows", () => {
-  expect(windowOf(0, 430, 36, 0)).toEqual({ first: 0, end: 0 });
+  expect(windowOf(0, 430, { size: 36, count: 0, spare: 10 })).toEqual({ first: 0, end: 0 });
 });
 
 test("tables of the default schema have no prefix", () => {

@@ -38,17 +38,20 @@ export function jsonOf({ columns, rows }: Pick<QueryResult, "columns" | "rows">)
   );
 }
 
-/** Rows of a table that are visible, with a few beside them: the first, and the one after the last. */
-export interface RowWindow {
+/** Rows or columns of a table that are visible, with a few beside them: the first, and the one after the last. */
+export interface TableWindow {
   readonly first: number;
   readonly end: number;
 }
 
-const spareRows = 10;
-
-export function windowOf(scrollTop: number, height: number, rowHeight: number, rows: number): RowWindow {
-  const first = Math.min(Math.max(0, Math.floor(scrollTop / rowHeight) - spareRows), Math.max(0, rows - 1));
-  return { first, end: Math.min(rows, Math.ceil((scrollTop + height) / rowHeight) + spareRows) };
+/** The part of a table in a scrolled area, along one axis: all lengths are in pixels, the table has `count` rows. */
+export function windowOf(
+  scrolled: number,
+  visible: number,
+  { size, count, spare }: { readonly size: number; readonly count: number; readonly spare: number },
+): TableWindow {
+  const first = Math.min(Math.max(0, Math.floor(scrolled / size) - spare), Math.max(0, count - 1));
+  return { first, end: Math.min(count, Math.ceil((scrolled + visible) / size) + spare) };
 }
 
 /** Columns by table, from the rows of the engine's schema query: schema, table, column. */

@@ -18,25 +18,38 @@ export function hrefOf(...parts: readonly string[]): string {
 }
 
 /** Opens a page of the console. */
-export function openPage(href: string, { replaces = false } = {}): void {
-  if (replaces) globalThis.history.replaceState(null, "", href);
-  else globalThis.history.pushState(null, "", href);
+export function openPage(href: string): void {
+  globalThis.history.pushState(null, "", href);
   currentAddress.value = current();
-  if (!replaces) {
-    globalThis.scrollTo(0, 0);
-    // Screen readers begin at the heading of the new page.
-    requestAnimationFrame(() => document.querySelector<HTMLElement>("#content")?.focus({ preventScroll: true }));
-  }
+  globalThis.scrollTo(0, 0);
+  // Screen readers begin at the heading of the new page.
+  requestAnimationFrame(() => document.querySelector<HTMLElement>("#content")?.focus({ preventScroll: true }));
 }
 
-/** Sets parameters of the query of the page without a new history entry; undefined removes one. */
-export function setQuery(values: Readonly<Record<string, string | undefined>>): void {
+/** Parameters of the query of a page; undefined or an empty text removes one. */
+type QueryChange = Readonly<Record<string, string | undefined>>;
+
+/** Sets parameters of the query of the page without a new history entry, such as by a key in a text field. */
+export function setQuery(values: QueryChange): void {
+  globalThis.history.replaceState(null, "", withQuery(values));
+  currentAddress.value = current();
+}
+
+/** Sets parameters of the query by one choice of the user, such as a zoom. Back returns to the former ones. */
+export function chooseQuery(values: QueryChange): void {
+  const href = withQuery(values);
+  if (href === withQuery({})) return;
+  globalThis.history.pushState(null, "", href);
+  currentAddress.value = current();
+}
+
+function withQuery(values: QueryChange): string {
   const query = new URLSearchParams(currentAddress.value.query);
   for (const [name, value] of Object.entries(values))
     if (value === undefined || value === "") query.delete(name);
     else query.set(name, value);
   const text = query.toString();
-  openPage(`${globalThis.location.pathname}${text === "" ? "" : `?${text}`}`, { replaces: true });
+  return `${globalThis.location.pathname}${text === "" ? "" : `?${text}`}`;
 }
 
 /** Opens links to pages of the console without loading the document again. */

@@ -11,7 +11,7 @@ import { Notice } from "../parts/notice.tsx";
 import { Badge, Card } from "../parts/parts.tsx";
 import { showToast } from "../parts/toasts.tsx";
 import { useForm } from "../parts/use-form.ts";
-import { currentAddress, setQuery } from "../router/location.ts";
+import { chooseQuery, currentAddress, setQuery } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { toneOf } from "../tone.ts";
 import { type Choice, namesForRestart, type Parameter, parametersOf } from "./configuration-view.ts";
@@ -77,7 +77,7 @@ export function ConfigurationTab({ service, reload }: TabProps) {
           label="Which"
           value={choice}
           options={choices}
-          onInput={(which) => setQuery({ parameters: which })}
+          onInput={(which) => chooseQuery({ parameters: which })}
         />
       </div>
       <LiveTable
