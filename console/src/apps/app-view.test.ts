@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { authOf, linesOf } from "./app-view.ts";
+import { authOf, linesOf, providerOf } from "./app-view.ts";
 
 const empty = {
   attachment: "a",
@@ -28,3 +28,15 @@ test("the request has a mail server only if its host is set", () => {
 });
 
 test("empty lines are no entries", () => expect(linesOf(" a \n\nb")).toEqual(["a", "b"]));
+
+test("a provider has an issuer only if it is not Google, and keeps its scopes and its secret", () => {
+  const input = { provider: "google", issuer: "https://login.example.com", client: " c ", secret: "" };
+  const stored = [{ provider: "oidc", scopes: ["openid", "email", "profile"] }];
+  expect(providerOf(input, stored)).toEqual({ client_id: "c" });
+  expect(providerOf({ ...input, provider: "oidc", secret: "s" }, stored)).toEqual({
+    client_id: "c",
+    client_secret: "s",
+    issuer_url: "https://login.example.com",
+    scopes: ["openid", "email", "profile"],
+  });
+});

@@ -1,4 +1,5 @@
-import type { NewAuth } from "@holdfast/sdk/requests.ts";
+import type { AuthIdpProviderChange, NewAuth } from "@holdfast/sdk/requests.ts";
+import type { AuthIdpProvider } from "@holdfast/sdk/responses.ts";
 
 /** The input of the form that enables the sign-in. */
 export interface SignInInput {
@@ -18,6 +19,28 @@ export function linesOf(text: string): readonly string[] {
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");
+}
+
+/** The input of the form that sets a provider of sign-ins. */
+export interface ProviderInput {
+  readonly provider: string;
+  readonly issuer: string;
+  readonly client: string;
+  readonly secret: string;
+}
+
+/** The request that sets a provider; scopes of a stored one remain. */
+export function providerOf(
+  { provider, issuer, client, secret }: ProviderInput,
+  stored: readonly Pick<AuthIdpProvider, "provider" | "scopes">[],
+): AuthIdpProviderChange {
+  const scopes = stored.find((each) => each.provider === provider)?.scopes;
+  return {
+    client_id: client.trim(),
+    ...(secret !== "" && { client_secret: secret }),
+    ...(provider === "oidc" && { issuer_url: issuer.trim() }),
+    ...(scopes !== undefined && { scopes }),
+  };
 }
 
 /** The request that enables the sign-in. Without a mail server the installation's default is used. */

@@ -15,6 +15,7 @@ import { account, refusalOf } from "../session/account.ts";
 import { pollMsOf, toneOf } from "../tone.ts";
 import type { AppProps } from "./app-props.ts";
 import { authOf } from "./app-view.ts";
+import { MailTest, ProviderForm, ProvidersCard } from "./providers-card.tsx";
 
 interface AuthProps extends AppProps {
   readonly auth: AppAuth;
@@ -45,10 +46,13 @@ export function SignInTab({ app }: AppProps) {
         <>
           {!isOff && <Appearance auth={data} reload={reload} />}
           <Keys appId={app.id} />
-          <p class="quiet small">
-            Providers of sign-ins and tests of mail have a form in{" "}
-            <a href={`${hrefOf("resources")}?text=auth`}>all resources</a>.
-          </p>
+          {!isOff && (
+            <>
+              <ProvidersCard auth={data} reload={reload} />
+              <ProviderForm auth={data} reload={reload} />
+              <MailTest auth={data} />
+            </>
+          )}
         </>
       )}
     </>

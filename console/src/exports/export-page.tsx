@@ -4,11 +4,16 @@ import { LivePage } from "../live/live-page.tsx";
 import { useLive } from "../live/use-live.ts";
 import { ActionButton } from "../parts/action-button.tsx";
 import { DeletionCard } from "../parts/destroy-button.tsx";
+import { TextField } from "../parts/field.tsx";
+import { FormBody } from "../parts/form-body.tsx";
 import { Notice } from "../parts/notice.tsx";
 import { Age, Card, Facts } from "../parts/parts.tsx";
+import { showToast } from "../parts/toasts.tsx";
+import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
-import { destinations, droppedItems } from "./export-view.ts";
+import { DestinationFields } from "./destination-fields.tsx";
+import { destinations, droppedItems, exportChangeOf, exportInputOf } from "./export-view.ts";
 import { ExportState } from "./exports-page.tsx";
 
 /** One export: delivered and dropped items, its last error, and a test of its destination. */
@@ -90,10 +95,44 @@ export function ExportPage({ id }: { readonly id: string }) {
               ]}
             />
           </Card>
+          <Settings integration={integration} reload={live.reload} />
           <Deletion integration={integration} />
         </>
       )}
     </LivePage>
+  );
+}
+
+interface SettingsProps {
+  readonly integration: MetricsExport;
+  readonly reload: () => void;
+}
+
+/** Name, interval and the settings of the destination. */
+function Settings({ integration, reload }: SettingsProps) {
+  const { id, destination_type: type } = integration;
+  const form = useForm(exportInputOf(integration));
+  return (
+    <Card title="Settings">
+      <FormBody
+        form={form}
+        action="Save"
+        refusal={refusalOf("exports:write") ?? refusalOf("services:read")}
+        send={async (_, __, edited) => {
+          await account.value.client.exports.update(id, exportChangeOf(type, edited));
+          for (const { name, isSecret } of destinations[type].fields) if (isSecret === true) form.set(name, "");
+          showToast("good", "Saved");
+          reload();
+        }}
+      >
+        <p class="quiet">Another address needs the secrets of the destination again.</p>
+        <div class="halves">
+          <TextField label="Name" {...form.field("name")} autocomplete="off" />
+          <TextField label="Interval in seconds" type="number" {...form.field("interval", "export_interval_seconds")} />
+          <DestinationFields form={form} fields={destinations[type].fields} isStored />
+        </div>
+      </FormBody>
+    </Card>
   );
 }
 

@@ -1,7 +1,14 @@
 import { partial } from "@holdfast/testing/partial.ts";
 import type { MetricsExport } from "@holdfast/sdk/responses.ts";
 import { expect, test } from "vitest";
-import { configurationOf, destinations, droppedItems, exportState } from "./export-view.ts";
+import {
+  configurationOf,
+  destinations,
+  droppedItems,
+  exportChangeOf,
+  exportInputOf,
+  exportState,
+} from "./export-view.ts";
 
 test("a configuration has the settings of its type that are not empty", () => {
   const values = { url: " https://metrics.example/api/v1/write ", username: "", api_key: "of another type" };
@@ -28,4 +35,29 @@ test.each([
 
 test("dropped items are counted over all reasons", () => {
   expect(droppedItems(partial<MetricsExport>({ dropped: { too_old: 1, refused: 2 } }))).toBe(3);
+});
+
+test("the form has no stored secret, and changes the edited settings alone", () => {
+  const input = exportInputOf(
+    partial<MetricsExport>({
+      name: "grafana",
+      export_interval_seconds: 60,
+      destination_type: "prometheus_remote_write",
+      configuration: { url: "https://metrics.example/write", username: null, password: "********", labels: { a: "b" } },
+    }),
+  );
+  expect(input).toEqual({
+    name: "grafana",
+    interval: "60",
+    url: "https://metrics.example/write",
+    username: "",
+    password: "",
+    bearer_token: "",
+    tenant_id: "",
+  });
+  expect(exportChangeOf("prometheus_remote_write", {})).toEqual({});
+  expect(exportChangeOf("prometheus_remote_write", { interval: "30", tenant_id: " ", password: "p" })).toEqual({
+    export_interval_seconds: 30,
+    configuration: { tenant_id: null, password: "p" },
+  });
 });

@@ -1,3 +1,4 @@
+import type { MetricsExportChange } from "@holdfast/sdk/requests.ts";
 import type { DestinationType, ExportDataType, MetricsExport } from "@holdfast/sdk/responses.ts";
 import { memberOf } from "../member-of.ts";
 import type { Tone } from "../tone.ts";
@@ -90,6 +91,36 @@ export function configurationOf(type: DestinationType, values: Readonly<Record<s
       return value === "" ? [] : [[name, value] as const];
     }),
   );
+}
+
+/** The input of the form that changes an export: its name, interval and settings, without secrets. */
+export function exportInputOf({
+  name,
+  export_interval_seconds: interval,
+  destination_type: type,
+  configuration,
+}: MetricsExport): Readonly<Record<string, string>> {
+  const settings = destinations[type].fields.map(({ name: field, isSecret }) => {
+    const value = memberOf(configuration, field);
+    return [field, isSecret !== true && typeof value === "string" ? value : ""] as const;
+  });
+  return { ...Object.fromEntries(settings), name, interval: String(interval) };
+}
+
+/** The change of an export by the edited fields; an optional setting that is emptied is removed. */
+export function exportChangeOf(
+  type: DestinationType,
+  { name, interval, ...edited }: Partial<Readonly<Record<string, string>>>,
+): MetricsExportChange {
+  const configuration = destinations[type].fields.flatMap(({ name: field }) => {
+    const text = memberOf(edited, field)?.trim();
+    return text === undefined ? [] : [[field, text === "" ? null : text] as const];
+  });
+  return {
+    ...(name !== undefined && { name }),
+    ...(interval !== undefined && { export_interval_seconds: Number(interval) }),
+    ...(configuration.length > 0 && { configuration: Object.fromEntries(configuration) }),
+  };
 }
 
 /** State of an export: "disabled", "failing", "waiting" before its first attempt, or "delivering". */

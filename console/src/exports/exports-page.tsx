@@ -1,5 +1,4 @@
 import type { DestinationType, ExportDataType, ManagedService, MetricsExport } from "@holdfast/sdk/responses.ts";
-import { memberOf } from "../member-of.ts";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
 import { SelectField, TextField } from "../parts/field.tsx";
@@ -8,6 +7,7 @@ import { Age, Badge, Card, PageHead } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
+import { DestinationFields } from "./destination-fields.tsx";
 import { configurationOf, destinations, exportState } from "./export-view.ts";
 
 const maxExports = 200;
@@ -118,18 +118,7 @@ function NewExport({ services }: { readonly services: readonly ManagedService[] 
             options={data.map((each: ExportDataType) => [each, each === "both" ? "metrics and logs" : each] as const)}
             fault={form.fault("data_type")}
           />
-          {fields.map(({ name, label, isSecret, help }) => (
-            <TextField
-              key={name}
-              label={label}
-              help={help}
-              type={isSecret === true ? "password" : "text"}
-              autocomplete="off"
-              value={memberOf(form.values, name) ?? ""}
-              onInput={(value) => form.set(name, value)}
-              fault={form.fault(`configuration.${name}`)}
-            />
-          ))}
+          <DestinationFields form={form} fields={fields} />
         </div>
         <p class="quiet small">
           Headers, labels and tags of a destination are set by <code>holdfast exports create</code>.

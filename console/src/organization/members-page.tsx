@@ -6,11 +6,12 @@ import { useLive } from "../live/use-live.ts";
 import { DestroyButton } from "../parts/destroy-button.tsx";
 import { SelectField, TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
-import { ErrorNotice, Notice } from "../parts/notice.tsx";
-import { Age, Card, Copyable, PageHead } from "../parts/parts.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { Age, Card, PageHead } from "../parts/parts.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { useForm } from "../parts/use-form.ts";
-import { account, refusalOf, setUpLink } from "../session/account.ts";
+import { account, refusalOf } from "../session/account.ts";
+import { SetUpNotice } from "./set-up-notice.tsx";
 
 const roles: readonly (readonly [Role, string])[] = [
   ["viewer", "Viewer: reads"],
@@ -27,6 +28,7 @@ export function MembersPage() {
     client.members.list(organization, { signal }).toArray(),
   );
   const change = useAction();
+  const [reset, setReset] = useState<CreatedUser | undefined>();
   const setRole = (userId: string, role: string) =>
     change.run(async () => {
       await client.members.update(organization, userId, role as Role);
@@ -37,6 +39,7 @@ export function MembersPage() {
     <>
       <PageHead title="Members" about="Users of the organization and their roles" />
       <ErrorNotice error={change.error} />
+      {reset && <SetUpNotice user={reset} />}
       <LiveTable
         title="Members"
         live={live}
@@ -64,11 +67,43 @@ export function MembersPage() {
               ),
           ],
           ["Since", ({ created_at: time }) => <Age time={time} />],
-          ["", ({ user_id: id }) => <Removal id={id} organization={organization} reload={live.reload} />],
+          [
+            "",
+            ({ user_id: id }) => (
+              <span class="row end">
+                <Reset id={id} onReset={setReset} />
+                <Removal id={id} organization={organization} reload={live.reload} />
+              </span>
+            ),
+          ],
         ]}
       />
       <NewMember organization={organization} reload={live.reload} />
     </>
+  );
+}
+
+interface ResetProps {
+  readonly id: string;
+  readonly onReset: (user: CreatedUser) => void;
+}
+
+function Reset({ id, onReset }: ResetProps) {
+  const isSelf = id === account.value.me.id;
+  return (
+    <DestroyButton
+      text="Reset password"
+      refusal={refusalOf("org:write") ?? (isSelf ? "Change your password on the page of sessions." : undefined)}
+      title={`Reset the password of ${id}`}
+      name={id}
+      action="Reset password"
+      destroy={async () => onReset(await account.value.client.users.reset(id))}
+    >
+      <p>
+        The former password is invalid immediately, and the browser sessions of the user end. You get a link for the
+        next one.
+      </p>
+    </DestroyButton>
   );
 }
 
@@ -121,19 +156,7 @@ function NewMember({ organization, reload }: Omit<RemovalProps, "id">) {
           <TextField label="User name" {...form.field("username")} autocomplete="off" />
           <SelectField label="Role" {...form.field("role")} options={roles} />
         </div>
-        {created && (
-          <Notice tone="good">
-            <p>
-              Pass one of these on to {created.id}, who sets the first password once and within 72 hours: the link in a
-              browser, or the token by <code>holdfast login --set-up</code>.
-            </p>
-            <Copyable
-              text={setUpLink({ username: created.id, token: created.setup_token })}
-              label="the link to set the password"
-            />
-            <Copyable text={created.setup_token} label="the setup token" />
-          </Notice>
-        )}
+        {created && <SetUpNotice user={created} />}
       </FormBody>
     </Card>
   );

@@ -1,6 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
 import type { DeadMessage, Queue, QueueMessage } from "@holdfast/sdk/responses.ts";
-import { durationText } from "../format.ts";
 import { LivePage } from "../live/live-page.tsx";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
@@ -17,7 +16,8 @@ import { useForm } from "../parts/use-form.ts";
 import { hrefOf, openPage } from "../router/location.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { pollMsOf, toneOf } from "../tone.ts";
-import { countFacts, payloadOf, payloadText } from "./queue-view.ts";
+import { QueueFields } from "./queue-fields.tsx";
+import { countFacts, payloadOf, payloadText, type QueueInput, settingsOf } from "./queue-view.ts";
 
 const maxMessages = 50;
 
@@ -125,21 +125,41 @@ export function QueuePage({ serviceId, name }: QueueProps) {
             ]}
           />
           <NewMessage serviceId={serviceId} name={name} reload={reload} />
-          <Card title="Settings">
-            <Facts
-              facts={[
-                ["Database", queue.database_name],
-                ["Visibility timeout", durationText(queue.visibility_timeout_seconds)],
-                ["Attempts", queue.max_attempts],
-                ["Dead messages", queue.dlq_enabled ? "retained for 14 days" : "discarded"],
-                ["Created", <Age key="created" time={queue.created_at} />],
-              ]}
-            />
-          </Card>
+          <Settings queue={queue} reload={live.reload} />
           <Deletions serviceId={serviceId} name={name} reload={reload} />
         </>
       )}
     </LivePage>
+  );
+}
+
+function Settings({ queue, reload }: { readonly queue: Queue; readonly reload: () => void }) {
+  const form = useForm<QueueInput>({
+    timeout: String(queue.visibility_timeout_seconds),
+    attempts: String(queue.max_attempts),
+    hasDead: queue.dlq_enabled,
+  });
+  return (
+    <Card title="Settings">
+      <FormBody
+        form={form}
+        action="Save"
+        refusal={refusalOf("services:write")}
+        send={async (_, __, edited) => {
+          await account.value.client.queues.update(queue.service_id, queue.name, settingsOf(edited));
+          showToast("good", "Saved");
+          reload();
+        }}
+      >
+        <Facts
+          facts={[
+            ["Database", queue.database_name],
+            ["Created", <Age key="created" time={queue.created_at} />],
+          ]}
+        />
+        <QueueFields form={form} />
+      </FormBody>
+    </Card>
   );
 }
 

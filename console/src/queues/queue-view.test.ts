@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { countFacts, payloadOf, payloadText } from "./queue-view.ts";
+import { countFacts, payloadOf, payloadText, settingsOf } from "./queue-view.ts";
 
 test("a count has the messages by state, and the age of the oldest", () => {
   const result = { ready_messages: 1_200, inflight_messages: 3, dead_messages: 0, oldest_age_seconds: 90 };
@@ -31,3 +31,8 @@ test("a payload is sent and shown with all digits of its numbers", () => {
 });
 
 test("a number is not a payload", () => expect(payloadOf("12345678901234567890")).toHaveProperty("fault"));
+
+test("a change has the edited settings alone", () => {
+  expect(settingsOf({})).toEqual({});
+  expect(settingsOf({ timeout: "60", hasDead: false })).toEqual({ visibility_timeout_seconds: 60, dlq_enabled: false });
+});

@@ -1,7 +1,24 @@
 import { parseExactly } from "@holdfast/sdk/exact-json.ts";
+import type { QueueChange } from "@holdfast/sdk/requests.ts";
 import { numberText, durationText } from "../format.ts";
 import { isRecord } from "../generic/generic-view.ts";
 import { memberOf } from "../member-of.ts";
+
+/** The settings of a queue in a form. */
+export interface QueueInput {
+  readonly timeout: string;
+  readonly attempts: string;
+  readonly hasDead: boolean;
+}
+
+/** The settings of a request, of those in the form that are present. */
+export function settingsOf({ timeout, attempts, hasDead }: Partial<QueueInput>): QueueChange {
+  return {
+    ...(timeout !== undefined && { visibility_timeout_seconds: Number(timeout) }),
+    ...(attempts !== undefined && { max_attempts: Number(attempts) }),
+    ...(hasDead !== undefined && { dlq_enabled: hasDead }),
+  };
+}
 
 /** The parts of a count that the page shows, as names and texts. */
 export function countFacts(result: unknown): readonly (readonly [string, string])[] {

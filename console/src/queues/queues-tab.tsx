@@ -2,7 +2,7 @@ import type { Queue } from "@holdfast/sdk/responses.ts";
 import { durationText } from "../format.ts";
 import { LiveTable } from "../live/live-table.tsx";
 import { useLive } from "../live/use-live.ts";
-import { CheckField, TextField } from "../parts/field.tsx";
+import { TextField } from "../parts/field.tsx";
 import { FormBody } from "../parts/form-body.tsx";
 import { Age, Badge, Card } from "../parts/parts.tsx";
 import { useForm } from "../parts/use-form.ts";
@@ -10,6 +10,8 @@ import { hrefOf } from "../router/location.ts";
 import type { TabProps } from "../services/tab-props.ts";
 import { account, refusalOf } from "../session/account.ts";
 import { pollMsOf, toneOf } from "../tone.ts";
+import { QueueFields } from "./queue-fields.tsx";
+import { settingsOf } from "./queue-view.ts";
 
 /** Queues in the service's databases. */
 export function QueuesTab({ service: { id } }: TabProps) {
@@ -58,38 +60,14 @@ function NewQueue({ serviceId, reload }: { readonly serviceId: string; readonly 
         action="Create queue"
         icon="plus"
         refusal={refusalOf("services:write")}
-        send={async ({ name, timeout, attempts, hasDead }, idempotencyKey) => {
-          const body = {
-            name,
-            visibility_timeout_seconds: Number(timeout),
-            max_attempts: Number(attempts),
-            dlq_enabled: hasDead,
-          };
-          await account.value.client.queues.create(serviceId, body, { idempotencyKey });
+        send={async ({ name, ...input }, idempotencyKey) => {
+          await account.value.client.queues.create(serviceId, { name, ...settingsOf(input) }, { idempotencyKey });
           form.set("name", "");
           reload();
         }}
       >
-        <div class="halves">
-          <TextField label="Name" {...form.field("name")} autocomplete="off" />
-          <TextField
-            label="Visibility timeout in seconds"
-            help="Time for which a claimed message is not delivered to another worker"
-            type="number"
-            {...form.field("timeout", "visibility_timeout_seconds")}
-          />
-          <TextField
-            label="Attempts"
-            help="Number of deliveries before a message is dead"
-            type="number"
-            {...form.field("attempts", "max_attempts")}
-          />
-        </div>
-        <CheckField
-          label="Retain dead messages for 14 days"
-          checked={form.values.hasDead}
-          onInput={(hasDead) => form.set("hasDead", hasDead)}
-        />
+        <TextField label="Name" {...form.field("name")} autocomplete="off" />
+        <QueueFields form={form} />
       </FormBody>
     </Card>
   );

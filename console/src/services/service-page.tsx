@@ -9,6 +9,7 @@ import { account } from "../session/account.ts";
 import { pollIntervalMsOf } from "./service-view.ts";
 import { serviceTabs } from "./service-tabs.ts";
 import { ServiceState } from "./services-page.tsx";
+import { StorageNotice } from "./storage-notice.tsx";
 
 interface ServicePageProps {
   readonly id: string;
@@ -39,6 +40,7 @@ export function ServicePage({ id, tab = "overview" }: ServicePageProps) {
               <b>The service has failed.</b> {service.error.message}
             </Notice>
           )}
+          <StorageNotice service={service} reload={live.reload} />
           <Tabs
             label="Parts of the service"
             current={tab}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { Catalog, Operation } from "@holdfast/sdk/responses.ts";
+import type { Catalog, ManagedService, Operation } from "@holdfast/sdk/responses.ts";
 import { partial } from "@holdfast/testing/partial.ts";
-import { monthlyCost, remainingText, stepText, undeleteRefusal } from "./service-view.ts";
+import { monthlyCost, remainingText, stepText, storageFault, undeleteRefusal } from "./service-view.ts";
 
 const catalog = partial<Catalog>({
   plans: [{ plan_name: "small", vcpu: 1, memory_gb: 2, monthly_cost: 10, kind: "container" }],
@@ -32,3 +32,14 @@ test.each([
 ])("a service with a backup until %s has the refusal %s", (undelete_until, refusal) =>
   expect(undeleteRefusal({ undelete_until }, Date.parse("2030-01-01T00:00:00Z"))).toBe(refusal),
 );
+
+test.each([
+  ["storage", "unhealthy", "Writes are blocked."],
+  ["storage", "degraded", undefined],
+  ["process", "unhealthy", undefined],
+] as const)("the check %s that is %s has the fault of the disk %s", (name, status, fault) => {
+  const check = { name, status, node_id: "n", since: null, reason: "Writes are blocked." };
+  expect(
+    storageFault(partial<ManagedService>({ health: { status, since: null, reason: null, checks: [check] } })),
+  ).toBe(fault);
+});

@@ -13,6 +13,11 @@ export function pollIntervalMsOf(service: ManagedService | undefined): number {
   return isOpen(service.operation) || toneOf(service.status) === "busy" ? 1_000 : 15_000;
 }
 
+/** The reason of an unhealthy disk, which blocks writes or soon does; undefined for one that has space. */
+export function storageFault({ health: { checks } }: Pick<ManagedService, "health">): string | undefined {
+  return checks.find(({ name, status }) => name === "storage" && status === "unhealthy")?.reason ?? undefined;
+}
+
 /** Cost of a service in a month; undefined for a plan that the catalog does not have. */
 export function monthlyCost(
   catalog: Catalog,
