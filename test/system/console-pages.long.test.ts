@@ -316,22 +316,29 @@ describe("each page of the console", { timeout: longMs }, () => {
     await fixture.settled(page);
     const open = (name: string) =>
       page.goto(`${admin.base_url}/console/${created.find((each) => each.name === name)?.path ?? ""}`);
-    const save = async () => {
-      await page.locator("section", { hasText: "Settings" }).getByRole("button", { name: "Save" }).click();
-      await page.getByText("Saved", { exact: true }).waitFor();
-    };
+    const settings = page.locator("section", { hasText: "Settings" });
+    const save = settings.getByRole("button", { name: "Save" });
+    const saved = page.getByText("Saved", { exact: true });
     await open("queue");
     await page.getByLabel("Attempts", { exact: true }).fill("0");
-    await page.locator("section", { hasText: "Settings" }).getByRole("button", { name: "Save" }).click();
+    await save.click();
     await page.locator("#content .fault:visible").waitFor();
     await page.getByLabel("Attempts", { exact: true }).fill("7");
-    await save();
+    await save.click();
+    await saved.waitFor();
+    await fixture.screenshot(page, "queue settings");
     const queue = await rest.get(`/managed-services/${service.id}/queues/mails`);
     expect(queue.json).toMatchObject({ max_attempts: 7, visibility_timeout_seconds: 30, dlq_enabled: true });
     await open("export");
     await page.getByLabel("Interval in seconds").fill("90");
     await page.getByLabel("Tenant").fill("shop");
-    await save();
+    await save.click();
+    await settings.getByText(/^Must be given again/).waitFor();
+    await page.getByLabel("Bearer token").fill("another token");
+    await save.click();
+    await saved.waitFor();
+    await expect.poll(() => page.getByLabel("Bearer token").inputValue()).toBe("");
+    await fixture.screenshot(page, "export settings");
     const integrations = await rest.get<{ integrations: object[] }>("/api/v1/metrics-exports");
     expect(integrations.json.integrations).toEqual([
       expect.objectContaining({
@@ -352,6 +359,7 @@ describe("each page of the console", { timeout: longMs }, () => {
     await token.waitFor();
     expect(await token.innerText()).not.toBe(first);
     await fixture.expectAccessible(page, "a reset password");
+    await fixture.screenshot(page, "reset password");
   });
 
   it("creates a token of some services, which sees these alone", async () => {

@@ -125,7 +125,7 @@ function Settings({ integration, reload }: SettingsProps) {
           reload();
         }}
       >
-        <p class="quiet">Another address needs the secrets of the destination again.</p>
+        <p class="quiet">Another address or tenant needs the secrets of the destination again.</p>
         <div class="halves">
           <TextField label="Name" {...form.field("name")} autocomplete="off" />
           <TextField label="Interval in seconds" type="number" {...form.field("interval", "export_interval_seconds")} />
