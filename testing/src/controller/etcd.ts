@@ -3,7 +3,7 @@ import { asRoot, programDirectory, testProgram, testUid } from "../platform/plat
 import { freePorts } from "../platform/free-ports.ts";
 import { startTemporaryProcess } from "../platform/temporary-process.ts";
 
-/** A real etcd of one member, without fsync, for one test file. */
+/** A real member of etcd, without fsync, for one test file; the only one by default. */
 export interface TestEtcd {
   /** `http://127.0.0.1:<port>`; unchanged by restarts. */
   readonly url: string;
@@ -26,23 +26,43 @@ export interface TestEtcd {
 
 /** Resolves when etcd serves. `flags` are additional flags of etcd. */
 export async function startTestEtcd(flags: readonly string[] = []): Promise<TestEtcd> {
+  const [port = 0, peer = 0] = await freePorts(2);
+  // A cluster of one elects itself after one timeout; the defaults make that a second.
+  const quick = ["--heartbeat-interval=10", "--election-timeout=50"];
+  return startMember({ name: "test", port, peer }, `test=${localUrl(peer)}`, [...quick, ...flags]);
+}
+
+/** Members of one etcd, with the default time-outs. Resolves when all serve. */
+export async function startTestEtcdCluster(count: number): Promise<readonly TestEtcd[]> {
+  const ports = await freePorts(2 * count);
+  const members = Array.from({ length: count }, (_, at) => ({
+    name: `test-${at}`,
+    port: ports[2 * at] ?? 0,
+    peer: ports[2 * at + 1] ?? 0,
+  }));
+  const cluster = members.map(({ name, peer }) => `${name}=${localUrl(peer)}`).join(",");
+  return Promise.all(members.map((member) => startMember(member, cluster, [])));
+}
+
+const localUrl = (port: number) => `http://127.0.0.1:${port}`;
+
+async function startMember(
+  { name, port, peer }: { readonly name: string; readonly port: number; readonly peer: number },
+  cluster: string,
+  flags: readonly string[],
+): Promise<TestEtcd> {
   const etcd = testProgram("etcd", "3.5");
   const directory = programDirectory("holdfast-etcd");
-  const [port = 0, peer = 0] = await freePorts(2);
-  const url = `http://127.0.0.1:${port}`;
-  const peerUrl = `http://127.0.0.1:${peer}`;
+  const [url, peerUrl] = [localUrl(port), localUrl(peer)];
   const argv = [
     etcd.executable("etcd"),
     `--data-dir=${directory}/data`,
-    "--name=test",
+    `--name=${name}`,
     `--listen-client-urls=${url}`,
     `--advertise-client-urls=${url}`,
     `--listen-peer-urls=${peerUrl}`,
     `--initial-advertise-peer-urls=${peerUrl}`,
-    `--initial-cluster=test=${peerUrl}`,
-    // A cluster of one elects itself after one timeout; the defaults make that a second.
-    "--heartbeat-interval=10",
-    "--election-timeout=50",
+    `--initial-cluster=${cluster}`,
     "--unsafe-no-fsync",
     "--log-level=info",
     ...flags,

@@ -3,24 +3,33 @@ import type { CallOptions } from "@grpc/grpc-js";
 import { inBackground } from "@holdfast/common/background.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { ExponentialBackoff, handleWhen, noop, retry } from "cockatiel";
 import { Etcd3, isRecoverableError } from "etcd3";
+import { createMemberChoice, MemberSkipped } from "./etcd-member-choice.ts";
 
 export interface EtcdOptions {
   /** `http://host:port` or `https://host:port` of each etcd member. */
   readonly hosts: readonly string[];
   /** PEM: the authority that signed etcd's certificates, and this controller's identity. Absent: plain HTTP. */
   readonly credentials?: { readonly ca: Buffer; readonly certificate?: Buffer; readonly privateKey?: Buffer };
+  readonly clock?: Pick<Clock, "monotonicMs">;
 }
 
-/** An etcd client. Each call is retried on any member that responds, and fails when its deadline passes. */
+/**
+ * An etcd client. Each call is retried on any member that responds, and fails when its deadline passes. Members that do
+ * not respond are skipped while others do.
+ */
 export interface EtcdClient {
   readonly raw: Etcd3;
   /** Throws STORE_UNAVAILABLE if no attempt succeeds in time. Errors that etcd itself returns are thrown unchanged. */
   call<T>(run: (options: CallOptions) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Reports that the member of a stream of `raw` does not respond: the next streams and calls skip it. */
+  skipMemberOf(stream: object): void;
 }
 
-export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClient {
+export function createEtcdClient({ hosts, credentials, clock = systemClock }: EtcdOptions): EtcdClient {
+  const choice = createMemberChoice(clock.monotonicMs);
   const raw = new Etcd3({
     hosts: [...hosts],
     ...(credentials && { credentials: sslOf(credentials) }),
@@ -34,7 +43,7 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
       "grpc.keepalive_timeout_ms": 3_000,
     },
     // `call` retries. The client's own circuit breaker would fail calls even after etcd responds again.
-    faultHandling: { global: noop, host: () => noop },
+    faultHandling: { global: noop, host: choice.policyOf },
   });
   const retrying = retry(handleWhen(isTransient), {
     maxAttempts: 30,
@@ -43,6 +52,7 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
   const attemptTimeoutMs = hosts.length > 1 ? callTimeoutMs / 2 : callTimeoutMs;
   return {
     raw,
+    skipMemberOf: choice.skip,
     async call(run, signal) {
       signal?.throwIfAborted();
       // AbortSignal.timeout and AbortSignal.any take more CPU time than the call: Node tracks them in weak references.
@@ -84,7 +94,7 @@ export function unavailable(cause: unknown): HoldfastError {
 
 /** True for a failed connection, and for temporary states of etcd, such as no leader. */
 function isTransient(error: Error): boolean {
-  return isRecoverableError(error);
+  return isRecoverableError(error) || error instanceof MemberSkipped;
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -81,8 +81,9 @@ export async function grantEtcdLease({ client, log, bootMs }: Deps, ttlS: number
   }
 
   async function renew(): Promise<void> {
-    if (pendingSentAtMs.length >= 2) {
-      stream?.cancel();
+    if (stream !== undefined && pendingSentAtMs.length >= 2) {
+      client.skipMemberOf(stream);
+      stream.cancel();
       stream = undefined;
     }
     if (stream === undefined) await open();

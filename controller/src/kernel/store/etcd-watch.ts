@@ -100,8 +100,9 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
     const { promise: streamEnd, resolve, reject } = Promise.withResolvers<void>();
     let lastResponseAt = clock.monotonicMs() - silenceTimeoutMs + firstResponseTimeoutMs;
     const progressTimer = setInterval(() => {
-      if (clock.monotonicMs() - lastResponseAt > silenceTimeoutMs) reject(new Error("the stream is silent"));
-      else current.write({ progress_request: {} });
+      if (clock.monotonicMs() - lastResponseAt <= silenceTimeoutMs) return current.write({ progress_request: {} });
+      client.skipMemberOf(current);
+      return reject(new Error("the stream is silent"));
     }, progressIntervalMs);
     current.on("data", (response) => {
       lastResponseAt = clock.monotonicMs();
