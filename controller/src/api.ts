@@ -23,7 +23,15 @@ export interface ApiDeps
   extends Required<
     Pick<
       GatewayDeps,
-      "services" | "ownerPaths" | "schemaRules" | "authenticator" | "refused" | "storedResponses" | "reached" | "ready"
+      | "services"
+      | "ownerPaths"
+      | "schemaRules"
+      | "authenticator"
+      | "refused"
+      | "storedResponses"
+      | "reached"
+      | "requireCurrent"
+      | "ready"
     >
   > {
   readonly controllerId: string;
@@ -55,6 +63,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     ...page,
     handle: async (exchange) => {
       publicRateLimit.take(exchange.source);
+      await deps.requireCurrent();
       await page.handle(exchange);
     },
   });
@@ -74,6 +83,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     storedResponses: deps.storedResponses,
     webhooks: openApiWebhooks(deps.eventTypes),
     reached: deps.reached,
+    requireCurrent: deps.requireCurrent,
     ready: deps.ready,
     baseUrl,
     log,

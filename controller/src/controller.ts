@@ -118,7 +118,13 @@ export async function startController(
     refused: refusals.refused,
     storedResponses: kernel.storedResponses,
     reached: kernel.collections.untilRevision,
-    ready: () => controllerRegistry.lease()?.live === true,
+    requireCurrent: kernel.view.requireCurrent,
+    ready() {
+      const catchingUp = kernel.view.requireCurrent();
+      // The calls that wait for it, or the next ones, get its error.
+      catchingUp?.catch(() => undefined);
+      return catchingUp === undefined;
+    },
     eventTypes,
     config,
   }).catch(giveUp);

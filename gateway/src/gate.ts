@@ -47,6 +47,8 @@ export interface GateDeps {
   readonly baseUrl: string;
   /** Throws STORE_UNAVAILABLE if the store is full. */
   readonly admitGrowth?: () => void;
+  /** Throws STORE_UNAVAILABLE if this process may miss changes of others; undefined if it has them. */
+  readonly requireCurrent?: () => Promise<void> | undefined;
   readonly clock: Clock;
 }
 
@@ -54,10 +56,12 @@ export interface GateDeps {
 const signedIn = "signed-in";
 
 /**
- * Checks run in this order: origin, credential, rate, scope, space in the store. Only the authenticator determines the
- * principal: no header names an identity, so no header has to be stripped from requests.
+ * Checks run in this order: age of what this process has of the store, which the authenticator reads too, origin,
+ * credential, rate, scope, space in the store. Only the authenticator determines the principal: no header names an
+ * identity, so no header has to be stripped from requests.
  */
-export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, admitGrowth, clock }: GateDeps): Gate {
+export function createGate(deps: GateDeps): Gate {
+  const { authenticator, rateLimit, reportRefusal, baseUrl, admitGrowth, clock } = deps;
   const ownOrigin = new URL(baseUrl).origin;
   const limit = rateLimit && createRateLimit(rateLimit, clock);
 
@@ -82,6 +86,8 @@ export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, a
 
   return {
     async reauthorize(method, presented) {
+      const catchingUp = deps.requireCurrent?.();
+      if (catchingUp !== undefined) await catchingUp;
       if (method.scope === "public") return undefined;
       const principal = await callerOf(presented);
       checkScope(method, principal);
@@ -91,6 +97,8 @@ export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, a
       if (principal !== undefined) limit?.takeBody(principal, method, bodyBytes);
     },
     async admit(method, presented, setHeader) {
+      const catchingUp = deps.requireCurrent?.();
+      if (catchingUp !== undefined) await catchingUp;
       let principal: Principal | undefined;
       try {
         refuseForeign(presented, ownOrigin);

@@ -40,6 +40,11 @@ export interface GatewayDeps {
   readonly schemaRules?: readonly SchemaRule[];
   /** Resolves when reads include this revision of the store; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
+  /**
+   * Resolves when reads include all but the newest changes of other processes; undefined if they do. Called before each
+   * call and each page of a stream; throws STORE_UNAVAILABLE, such as after a cut of the network.
+   */
+  readonly requireCurrent?: () => Promise<void> | undefined;
   /** True while this process can serve calls; reported by /healthz and grpc.health.v1. */
   ready(): boolean;
   /** Public base URL without a trailing slash, such as "https://data.example.com:8443". */

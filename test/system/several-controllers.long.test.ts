@@ -127,19 +127,32 @@ describe.skipIf(!isRoot)("controllers on three hosts, each with a member of etcd
     expect(await cut.statusInside("GET", "/healthz")).toBe(503);
     const refused = { name: "refused", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
     expect(await cut.statusInside("POST", "/managed-services", refused)).toBe(503);
+    for (const path of ["/managed-services", `/managed-services/${key}`])
+      expect(await cut.statusInside("GET", path)).toBe(503);
     const services = servicesAt(other);
     for (const id of created) await services.settled(id, "Running");
     const third = await createRunning(another, "third");
 
     await cut.cable(true);
+    // It responds to nothing, and is not healthy, before it has read all that it missed.
+    const isHealthy = async () => (await cut.statusInside("GET", "/healthz")) === 200;
+    const healthy = waitUntil("it is healthy", isHealthy).then(() =>
+      cut.statusInside("GET", `/managed-services/${third.id}`),
+    );
+    const [missed, listed] = await Promise.all(
+      [`/managed-services/${third.id}`, "/managed-services"].map(async (path) => {
+        const response = await waitUntil(`it responds to ${path}`, async () => {
+          const found = await cut.rest.get<ServiceJson & { services?: ServiceJson[] }>(path).catch(() => undefined);
+          return found !== undefined && found.status !== 503 && found;
+        });
+        return expectStatus(response, 200).json;
+      }),
+    );
+    expect(missed).toMatchObject({ name: "third", status: "Running" });
+    expect(listed?.services?.map(({ name }) => name)).toContain("third");
+    expect(await healthy).toBe(200);
     await ownersAre(other, all);
     expect(cut.controller).toBe(pid);
-    // It reads all that it missed, and continues.
-    const missed = await waitUntil("it has the service that was created without it", async () => {
-      const response = await cut.rest.get<ServiceJson>(`/managed-services/${third.id}`);
-      return response.status === 200 && response.json;
-    });
-    expect(missed).toMatchObject({ name: "third", status: "Running" });
     for (const [at, id] of created.slice(0, 2).entries()) {
       const operations = await services.operations(id);
       const found = operations.filter(({ type }) => type === "restart");

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { createBootClock } from "@holdfast/common/boot-clock.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
@@ -27,6 +28,7 @@ import { createEtcdMembers, type EtcdMembers, readEtcdCredentials } from "./stor
 import { createEtcdSpace, type EtcdSpace } from "./store/etcd-space.ts";
 import { createEtcdStore, awaitStore } from "./store/etcd-store.ts";
 import { createStoredResponses, type StoredResponses } from "./store/stored-responses.ts";
+import { createStoreView, type StoreView } from "./store/store-view.ts";
 import type { Store } from "./store/store.ts";
 import { createUnitOfWork, type UnitOfWork } from "./store/unit-of-work.ts";
 import { createWriteRateLimit } from "./store/write-rate-limit.ts";
@@ -40,6 +42,8 @@ export interface Kernel {
   readonly controllerId: string;
   readonly installationId: string;
   readonly store: Store;
+  /** Age of what the collections and other watches of `store` have. */
+  readonly view: Pick<StoreView, "requireCurrent">;
   /** Metrics of this process. */
   readonly metrics: ProcessMetrics;
   /** Metrics of services, contributed by systems. */
@@ -97,6 +101,12 @@ export interface KernelDeps extends Pick<Kernel, "clock" | "newId" | "random" | 
   readonly prepare: (parts: Pick<Kernel, "store" | "sealer" | "clock" | "newId">, signal: AbortSignal) => Promise<void>;
 }
 
+/**
+ * Silence of one watch that ends by itself while the session lasts: its member of etcd is down, and its stream moves to
+ * another one.
+ */
+const watchAgeMaxMs = 15_000;
+
 /** Resolves when the store responds and the authority is loaded; collections are opened afterwards, by systems. */
 export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const { settings, clock, newId, random, log, signal } = deps;
@@ -108,7 +118,13 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const metrics = createProcessMetrics();
   const serviceGauges = createServiceGauges();
   const etcd = { hosts: settings.etcd, ...(credentials && { credentials }) };
-  const store = timedStore(createEtcdStore({ ...etcd, log, clock }), metrics);
+  const view = createStoreView({
+    store: timedStore(createEtcdStore({ ...etcd, log, clock }), metrics),
+    bootMs: createBootClock(),
+    maxAgeMs: watchAgeMaxMs,
+    hasSession: () => controllerRegistry.lease() !== undefined,
+  });
+  const { store } = view;
   const quotaBytes = settings.etcdQuota;
   const space = createEtcdSpace({ ...etcd, quotaBytes, log });
   const etcdMembers = createEtcdMembers({ ...etcd, log });
@@ -126,6 +142,12 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const history = await openHistory(settings, { clock, log, migrations: deps.migrations });
   const historySpace = createHistorySpace({ database: history.database, quotaBytes: settings.historyQuota, log });
   const controllerRegistry = createControllerRegistry({ store, id: controllerId, leaseS: settings.leaseS, clock, log });
+  let hadSession = false;
+  controllerRegistry.subscribe(() => {
+    const hasSession = controllerRegistry.lease() !== undefined;
+    if (hadSession && !hasSession) view.endSession();
+    hadSession = hasSession;
+  });
   const listenerReports = createListenerReports(controllerRegistry, log);
   const storeListeners = followListenerFile({
     process: "store",
@@ -152,6 +174,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     controllerId,
     installationId,
     store,
+    view,
     metrics,
     serviceGauges,
     history,

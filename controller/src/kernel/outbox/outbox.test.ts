@@ -150,7 +150,7 @@ test("a full outbox refuses changes by users first, then those of the platform",
     ...store,
     watch(_prefix, given) {
       handler = given;
-      return { close() {}, requestProgress() {} };
+      return { close() {}, requestProgress() {}, listAgain() {} };
     },
   };
   const outbox = open({ store: watched, ownership: { ...soleOwner, owns: () => false } });

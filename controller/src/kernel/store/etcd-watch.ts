@@ -17,8 +17,9 @@ interface Deps {
 
 type Stream = IDuplexStream<IWatchRequest, IWatchResponse>;
 
-const progressIntervalMs = 3_000;
-const silenceTimeoutMs = 10_000;
+/** Interval at which a watch reports without changes. */
+const watchReportMs = 3_000;
+const silenceTimeoutMs = 5_000;
 const firstResponseTimeoutMs = 3_000;
 const maxBackOffMs = 1_000;
 
@@ -39,6 +40,8 @@ const requireLeader: Interceptor = (options, nextCall) =>
 export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, handler: WatchHandler): StoreWatch {
   const closed = new AbortController();
   let stream: Stream | undefined;
+  /** Ends the current stream. */
+  let leaveStream: (() => void) | undefined;
   /** The last delivered revision; undefined if everything has to be listed. */
   let deliveredRevision: bigint | undefined;
   let cluster: string | undefined;
@@ -98,12 +101,13 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
     if (closed.signal.aborted) return current.cancel();
     stream = current;
     const { promise: streamEnd, resolve, reject } = Promise.withResolvers<void>();
+    leaveStream = resolve;
     let lastResponseAt = clock.monotonicMs() - silenceTimeoutMs + firstResponseTimeoutMs;
     const progressTimer = setInterval(() => {
       if (clock.monotonicMs() - lastResponseAt <= silenceTimeoutMs) return current.write({ progress_request: {} });
       client.skipMemberOf(current);
       return reject(new Error("the stream is silent"));
-    }, progressIntervalMs);
+    }, watchReportMs);
     current.on("data", (response) => {
       lastResponseAt = clock.monotonicMs();
       failures = 0;
@@ -135,6 +139,7 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
       clearInterval(progressTimer);
       closed.signal.removeEventListener("abort", onClose);
       stream = undefined;
+      leaveStream = undefined;
       current.cancel();
     }
   }
@@ -161,5 +166,9 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
   return {
     close: () => closed.abort(),
     requestProgress: () => stream?.write({ progress_request: {} }),
+    listAgain() {
+      deliveredRevision = undefined;
+      leaveStream?.();
+    },
   };
 }

@@ -70,6 +70,8 @@ export interface Watch {
 export interface StoreWatch extends Watch {
   /** Makes etcd report its current revision, which calls `synced`. */
   requestProgress(): void;
+  /** Leaves a stream that is silent: lists everything again, from any member that responds. */
+  listAgain(): void;
 }
 
 /** The requested revision was compacted: start over at the newest revision. */
