@@ -16,10 +16,17 @@ export interface EtcdMemberPlan {
   readonly cluster: string;
   /** TLS files for clients and peers. */
   readonly files: TransportFiles;
+  /**
+   * Interval of the leader's heartbeats and the silence after which members elect another, in milliseconds. By default
+   * both are short: a single member elects itself only after its election timeout, which delays its start.
+   */
+  readonly heartbeatMs?: number;
+  readonly electionMs?: number;
 }
 
 /** Flags of a member: mutual TLS, hourly compaction, bounded size. */
-export function etcdFlags({ name, data, client, peer, cluster, files }: EtcdMemberPlan): string[] {
+export function etcdFlags(plan: EtcdMemberPlan): string[] {
+  const { name, data, client, peer, cluster, files, heartbeatMs = 50, electionMs = 250 } = plan;
   return [
     `--name=${name}`,
     `--data-dir=${data}`,
@@ -28,9 +35,8 @@ export function etcdFlags({ name, data, client, peer, cluster, files }: EtcdMemb
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=${cluster}`,
-    // A single member elects itself only after its election timeout, so short timeouts speed up the start.
-    "--heartbeat-interval=50",
-    "--election-timeout=250",
+    `--heartbeat-interval=${heartbeatMs}`,
+    `--election-timeout=${electionMs}`,
     `--cert-file=${files.certificate}`,
     `--key-file=${files.key}`,
     `--trusted-ca-file=${files.ca}`,

@@ -1,13 +1,12 @@
-import { readFileSync, rmSync } from "node:fs";
-import { request } from "node:https";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
 import { acmeChild } from "./acme/acme-child.ts";
 import { openBoundedLog } from "./bounded-log.ts";
 import { type Child, type ChildSpec, startChild } from "./child.ts";
 import { dataPlaneChildren } from "./data-plane-children.ts";
 import { etcdChild } from "./etcd.ts";
+import { untilHealthy } from "./healthy-api.ts";
 import { historyChild, initHistory, isHistoryCreated } from "./history.ts";
 import { controllerChild, localUrlOf, writeAdminFile } from "./platform-children.ts";
 import type { PlatformParts } from "./platform-parts.ts";
@@ -147,29 +146,4 @@ export function createPlatform(deps: PlatformDeps): Platform {
       await stop("etcd");
     },
   };
-}
-
-/** Resolves when GET /healthz responds with 200 to a client that trusts only the installation's authority. */
-export async function untilHealthy(baseUrl: string, authorityFile: string, signal: AbortSignal): Promise<void> {
-  while (!(await isHealthy(`${baseUrl}/healthz`, authorityFile, signal))) await sleep(20, undefined, { signal });
-}
-
-function isHealthy(url: string, authorityFile: string, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    let authority: Buffer;
-    try {
-      authority = readFileSync(authorityFile);
-    } catch {
-      // The controller has not written the authority yet.
-      resolve(false);
-      return;
-    }
-    const call = request(url, { ca: authority, agent: false, timeout: 2_000, signal }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
-    call.once("timeout", () => call.destroy());
-    call.once("error", () => resolve(false));
-    call.end();
-  });
 }

@@ -29,18 +29,9 @@ export interface Secrets {
 export function openSecrets(keysDir: string): Secrets {
   const bootstrapFile = bootstrapFileIn(keysDir);
   const masterKeyFile = masterKeyFileIn(keysDir);
-  const historyPasswordFile = join(keysDir, "history-password");
+  const historyPasswordFile = historyPasswordFileIn(keysDir);
   const storeKeyFile = join(keysDir, "store-key");
-  const bootstrap = readOrCreate<Bootstrap>(bootstrapFile, 0o600, () => ({
-    username: "admin",
-    password: random(24),
-    api_key_id: `hfk_${random(9)}`,
-    api_key_secret: random(32),
-    token: `hft_${random(32)}`,
-    organization: "default",
-  }));
-  readOrCreate(masterKeyFile, 0o600, () => ({ current: "v1", keys: { v1: randomBytes(32).toString("base64") } }));
-  const historyPassword = readOrCreateText(historyPasswordFile, 0o600, () => random(24));
+  const { bootstrap, historyPassword } = openControllerSecrets(keysDir);
   readOrCreateText(storeKeyFile, 0o600, () => random(32));
   return {
     objectsKeyFile: objectsKeyFileIn(keysDir),
@@ -53,6 +44,21 @@ export function openSecrets(keysDir: string): Secrets {
   };
 }
 
+/** The secrets that all controllers of an installation share, created at the first call. */
+export function openControllerSecrets(keysDir: string): Pick<Secrets, "bootstrap" | "historyPassword"> {
+  const bootstrap = readOrCreate<Bootstrap>(bootstrapFileIn(keysDir), 0o600, () => ({
+    username: "admin",
+    password: random(24),
+    api_key_id: `hfk_${random(9)}`,
+    api_key_secret: random(32),
+    token: `hft_${random(32)}`,
+    organization: "default",
+  }));
+  const newMasterKeys = () => ({ current: "v1", keys: { v1: randomBytes(32).toString("base64") } });
+  readOrCreate(masterKeyFileIn(keysDir), 0o600, newMasterKeys);
+  return { bootstrap, historyPassword: readOrCreateText(historyPasswordFileIn(keysDir), 0o600, () => random(24)) };
+}
+
 /** Path of the first credentials. */
 export function bootstrapFileIn(keysDir: string): string {
   return join(keysDir, "bootstrap.json");
@@ -60,6 +66,10 @@ export function bootstrapFileIn(keysDir: string): string {
 
 export function masterKeyFileIn(keysDir: string): string {
   return join(keysDir, "master-key.json");
+}
+
+export function historyPasswordFileIn(keysDir: string): string {
+  return join(keysDir, "history-password");
 }
 
 export function objectsKeyFileIn(keysDir: string): string {

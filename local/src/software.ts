@@ -20,15 +20,24 @@ interface SoftwareOptions {
 
 /** Programs of the node image, which is built first if necessary; programs of the host if no image can be built. */
 export async function openSoftware(options: SoftwareOptions): Promise<PlatformSoftware> {
-  const { imagesDir } = options;
   const reason = await ensureNodeImage(options);
-  return { etcd: find("etcd", "3.5"), postgresql: find("postgresql", "17") };
+  return { etcd: find("etcd", "3.5", options, reason), postgresql: find("postgresql", "17", options, reason) };
+}
 
-  function find(program: Program, version: string): PlatformProgram {
-    const found = findPlatformProgram(imagesDir, program, version, options.environment);
-    if (found !== undefined) return found;
-    throw new UserError(`${program} is neither in a node image nor on this host; ${reason}`);
-  }
+/** etcd alone, for a host with a controller; throws a UserError like `openSoftware`. */
+export async function openEtcd(options: SoftwareOptions): Promise<PlatformProgram> {
+  return find("etcd", "3.5", options, await ensureNodeImage(options));
+}
+
+function find(
+  program: Program,
+  version: string,
+  { imagesDir, environment }: SoftwareOptions,
+  reason: string,
+): PlatformProgram {
+  const found = findPlatformProgram(imagesDir, program, version, environment);
+  if (found !== undefined) return found;
+  throw new UserError(`${program} is neither in a node image nor on this host; ${reason}`);
 }
 
 /** Builds the node image of machines; returns the reason if it cannot be built, and then engines of this host run. */
