@@ -82,6 +82,7 @@ export const nounGroups: readonly NounGroup[] = [
     { name: "completion", summary: "print a script for completion in your shell",              load: async () => (await import("./nouns/completion.ts")).addCompletion },
   ] },
   { title: "Platform", nouns: [
+    { name: "controllers", summary: "hosts of an installation with several controllers", load: async () => (await import("./nouns/controllers.ts")).addControllers },
     { name: "admin",      summary: "administration, for platform operators", load: async () => (await import("./nouns/admin.ts")).addAdmin },
   ] },
 ];

@@ -93,7 +93,7 @@ export function readOptions(
 }
 
 /** True for two or more labels of a host name, which leave space for the names below them. */
-function isDomain(text: string): boolean {
+export function isDomain(text: string): boolean {
   const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
   const labels = text.split(".");
   return text.length <= 120 && labels.length >= 2 && isIP(text) === 0 && labels.every((each) => label.test(each));

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { clean } from "../clean.ts";
@@ -19,21 +19,24 @@ import {
   dataDirectoryOf,
   type InstalledDeps,
   kindsInstalled,
-  prepareRelease,
+  installedRelease,
   readSettings,
   untilServing,
   withCache,
   writeProgram,
 } from "./installed-program.ts";
-import { addRelease, currentRelease, useRelease } from "./releases.ts";
 import { type Settings, variableOf } from "./settings-file.ts";
 import { openSystemd, type ServiceManager } from "./systemd.ts";
+import { installController, isControllerInstalled, uninstallController } from "./install-controller.ts";
 import { upgrade } from "./upgrade.ts";
 
 export const installUsage = [
   "usage: holdfast install [FLAGS]            as root: runs the platform as a service of systemd, now and at each boot",
   "       holdfast install host --join FILE [FLAGS]",
   "                                           the same for a host of another machine's installation",
+  "       holdfast install controller [--join FILE]",
+  "                                           the same for one of the hosts of `holdfast controllers prepare`: a member",
+  "                                           of etcd, a controller and a DNS server",
   "       holdfast upgrade [CHECKOUT] [--without-snapshot]",
   "                                           as root: switches to the release of a checkout; machines continue, and",
   "                                           the former release returns if the new one does not serve",
@@ -57,6 +60,10 @@ export async function runInstallCommand(
 ): Promise<void> {
   if (!deps.asRoot) throw new UserError(`${verb} changes this machine: run it as root`);
   const { checkout } = deps;
+  if (verb === "install" && rest[0] === "controller") {
+    const { join: file } = readFlags(rest.slice(1), ["join"], installUsage);
+    return await installController(file === undefined ? undefined : resolve(file), installedDeps());
+  }
   if (verb === "install") {
     const kind = rest[0] === "host" ? "host" : "platform";
     const settings = settingsOf(kind, kind === "host" ? rest.slice(1) : rest, checkout, installUsage);
@@ -93,18 +100,15 @@ const startLimitMs = 60 * 60_000;
  * when it serves. Idempotent: after a crash the same command continues.
  */
 async function install(kind: InstalledKind, flags: Settings, deps: InstalledDeps): Promise<void> {
-  const { checkout, environment, print, systemd } = deps;
+  const { environment, print, systemd } = deps;
+  if (kind === "platform" && isControllerInstalled(deps.paths))
+    throw new UserError("this machine is a host of an installation with several controllers; see holdfast uninstall");
   const cache = environment["HOLDFAST_CACHE"];
   const before = readSettings(deps.paths, kind);
   const settings = { ...before, ...(cache && { HOLDFAST_CACHE: cache }), ...flags };
   const paths = withCache(deps.paths, settings);
   const unit = unitNames[kind];
-  let id = currentRelease(paths);
-  if (id === undefined || !existsSync(join(paths.releases, id))) {
-    print("copying the release and installing its packages");
-    id = await addRelease(paths, checkout, (directory) => prepareRelease(directory, paths));
-    useRelease(paths, id);
-  }
+  const id = await installedRelease(paths, deps);
   mkdirSync(dataDirectoryOf(paths, kind, settings), { recursive: true, mode: 0o755 });
   const isRunning = (await systemd.state(unit)).mainPid !== 0;
   writeProgram(paths, kind, settings);
@@ -135,7 +139,10 @@ function settingsOf(kind: InstalledKind, args: readonly string[], checkout: stri
 async function uninstall({ removesData }: { removesData: boolean }, deps: InstalledDeps): Promise<void> {
   const { paths, systemd, print } = deps;
   const kinds = kindsInstalled(paths);
-  if (kinds.length === 0) throw new UserError("Holdfast is not installed on this machine; nothing to remove");
+  const hasController = isControllerInstalled(paths);
+  if (kinds.length === 0 && !hasController)
+    throw new UserError("Holdfast is not installed on this machine; nothing to remove");
+  if (hasController) await uninstallController({ removesData }, deps);
   for (const kind of kinds) {
     const settings = readSettings(paths, kind);
     const data = dataDirectoryOf(paths, kind, settings);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** An installed program is the platform of this machine, or a host of another machine's installation. */
+/** An installed supervisor runs the platform of this machine, or a host of another machine's installation. */
 export const installedKinds = ["platform", "host"] as const;
 export type InstalledKind = (typeof installedKinds)[number];
 
@@ -20,8 +20,8 @@ export interface InstalledPaths {
   readonly settings: string;
   /** Software and images that can be created again (HOLDFAST_CACHE). */
   readonly cache: string;
-  /** Data directory of each kind, unless --data names another one. */
-  readonly data: Readonly<Record<InstalledKind, string>>;
+  /** Data directory of each kind, unless --data names another one, and of a controller's host. */
+  readonly data: Readonly<Record<InstalledKind | "controller", string>>;
 }
 
 /** Paths below a root, which only tests choose. */
@@ -35,7 +35,11 @@ export function installedPaths(root = "/"): InstalledPaths {
     units: below("etc/systemd/system"),
     settings: below("etc/holdfast"),
     cache: below("var/lib/holdfast/cache"),
-    data: { platform: below("var/lib/holdfast/data"), host: below("var/lib/holdfast/host") },
+    data: {
+      platform: below("var/lib/holdfast/data"),
+      host: below("var/lib/holdfast/host"),
+      controller: below("var/lib/holdfast/controller"),
+    },
   };
 }
 

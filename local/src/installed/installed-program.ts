@@ -13,7 +13,7 @@ import {
   settingsFileOf,
   unitNames,
 } from "./installed-paths.ts";
-import { replaceLink } from "./releases.ts";
+import { addRelease, currentRelease, replaceLink, useRelease } from "./releases.ts";
 import { parseSettings, type Settings, settingsText } from "./settings-file.ts";
 import type { ServiceManager } from "./systemd.ts";
 
@@ -24,7 +24,7 @@ export interface InstalledDeps extends UpDeps {
 }
 
 /** Number of automatic restarts after which a start counts as failed. */
-const restartsMax = 3;
+export const restartsMax = 3;
 const pollMs = 200;
 
 /** Kinds whose unit exists. */
@@ -51,15 +51,30 @@ export function dataDirectoryOf(paths: InstalledPaths, kind: InstalledKind, { HO
   return data ?? paths.data[kind];
 }
 
+/** Id of the release that runs; adds that of the checkout if none is installed. */
+export async function installedRelease(paths: InstalledPaths, { checkout, print }: UpDeps): Promise<string> {
+  const current = currentRelease(paths);
+  if (current !== undefined && existsSync(join(paths.releases, current))) return current;
+  print("copying the release and installing its packages");
+  const id = await addRelease(paths, checkout, (directory) => prepareRelease(directory, paths));
+  useRelease(paths, id);
+  return id;
+}
+
+/** Writes the command `holdfast`. */
+export function writeLauncher(paths: InstalledPaths): void {
+  mkdirSync(dirname(paths.launcher), { recursive: true, mode: 0o755 });
+  replaceFileSync(paths.launcher, launcherText(paths), 0o755);
+}
+
 /** Writes settings, unit and launcher of a kind. */
 export function writeProgram(paths: InstalledPaths, kind: InstalledKind, settings: Settings): void {
   mkdirSync(paths.settings, { recursive: true, mode: 0o755 });
   mkdirSync(paths.units, { recursive: true, mode: 0o755 });
-  mkdirSync(dirname(paths.launcher), { recursive: true, mode: 0o755 });
   replaceFileSync(settingsFileOf(paths, kind), settingsText(settings), 0o600);
   writeUnit(paths, kind, settings);
   if (kind === "platform") replaceLink(paths.dataLink, dataDirectoryOf(paths, kind, settings));
-  replaceFileSync(paths.launcher, launcherText(withCache(paths, settings)), 0o755);
+  writeLauncher(withCache(paths, settings));
 }
 
 /** Writes the unit of a kind; its settings remain as the operator wrote them. */

@@ -16,6 +16,8 @@ export interface ServiceManager {
   reload(): Promise<void>;
   /** Has the unit start now and at each boot. */
   enable(unit: string): Promise<void>;
+  /** Stops the unit's program and starts it again. */
+  restart(unit: string): Promise<void>;
   /** Stops the unit with its machines, and no longer starts it at boot. */
   disable(unit: string): Promise<void>;
   /** Ends the supervisor without its machines; systemd starts it again, from the current release. */
@@ -40,6 +42,7 @@ export function openSystemd(): ServiceManager {
   return {
     reload: async () => void (await systemctl("daemon-reload")),
     enable: async (unit) => void (await systemctl("enable", "--now", unit)),
+    restart: async (unit) => void (await systemctl("restart", unit)),
     disable: async (unit) => void (await systemctl("disable", "--now", unit)),
     handOver: async (unit) => void (await systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", unit)),
     async state(unit) {

@@ -11,6 +11,7 @@ import {
   withCache,
   writeUnit,
 } from "./installed-program.ts";
+import { isControllerInstalled, startController, withControllerCache } from "./install-controller.ts";
 import { addRelease, currentRelease, removeOldReleases, useRelease } from "./releases.ts";
 
 export interface UpgradeOptions {
@@ -32,9 +33,10 @@ export async function upgrade({ from, takesSnapshot }: UpgradeOptions, deps: Ins
   const kinds = kindsInstalled(deps.paths);
   const [first] = kinds;
   const before = currentRelease(deps.paths);
-  if (first === undefined || before === undefined)
+  if ((first === undefined && !isControllerInstalled(deps.paths)) || before === undefined)
     throw new UserError("Holdfast is not installed on this machine: holdfast install");
-  const paths = withCache(deps.paths, readSettings(deps.paths, first));
+  const paths =
+    first === undefined ? withControllerCache(deps.paths) : withCache(deps.paths, readSettings(deps.paths, first));
   const inPlace = { ...deps, paths };
   print("copying the release and installing its packages");
   const id = await addRelease(paths, from, (directory) => prepareRelease(directory, paths));
@@ -67,6 +69,7 @@ async function switchTo(id: string, kinds: readonly InstalledKind[], deps: Insta
     else await systemd.handOver(unit);
     await untilServing(deps, kind, id, startLimitMs);
   }
+  if (isControllerInstalled(paths)) await startController(id, deps, startLimitMs);
 }
 
 function takeSnapshot({ paths, environment }: InstalledDeps): Promise<void> {

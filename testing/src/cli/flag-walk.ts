@@ -37,7 +37,13 @@ const values: Readonly<Record<string, string>> = {
 };
 
 /** Commands on files of this host, which this test must not change. */
-const localCommands = new Set(["admin recover", "admin restore", "profile remove"]);
+const localCommands = new Set([
+  "admin recover",
+  "admin restore",
+  "controllers prepare",
+  "controllers replace",
+  "profile remove",
+]);
 
 /** Flags that the runs of a command have; the command is walked once with each of these sets. */
 const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {

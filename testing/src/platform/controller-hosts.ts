@@ -1,21 +1,32 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { chownSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, openSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { cacheDirectory } from "@holdfast/image/node-image.ts";
-import { dyingWithParent, type Launch } from "@holdfast/image/in-image.ts";
+import { dyingWithParent } from "@holdfast/image/in-image.ts";
+import {
+  authorityFileIn,
+  type ControllerUnit,
+  controllerUnits,
+  writeControllerHost,
+} from "@holdfast/local/controllers/controller-host.ts";
+import { parseControllerJoinFile } from "@holdfast/local/controllers/controller-join-file.ts";
+import { controllerUnitText } from "@holdfast/local/controllers/controller-units.ts";
+import { joinFileOf, writePrepared } from "@holdfast/local/controllers/prepared-directory.ts";
+import { installedPaths } from "@holdfast/local/installed/installed-paths.ts";
+import { parseSettings } from "@holdfast/local/installed/settings-file.ts";
 import { openPrograms } from "@holdfast/local/programs.ts";
 import { makeBridgedNetwork, type BridgedHost } from "../network/bridged-network.ts";
 import { basic, createRest, type Rest } from "../api/rest.ts";
 import { waitUntil } from "../wait-until.ts";
 import { guardDirectory } from "./directory-guard.ts";
 import { lastLogLines, saveLogs } from "./platform-logs.ts";
-import { asRoot, testProgram, testUid } from "./platform-software.ts";
+import { findBelow, isAlive } from "./platform-processes.ts";
+import { startControllersHistory } from "./controllers-history.ts";
 
 const run = promisify(execFile);
 const checkout = join(import.meta.dirname, "..", "..", "..");
-const documented = join(checkout, "docs", "operate", "controllers");
 
 /** Environment of the test's controllers: requests without a limit, and no machine that no test requests. */
 const testEnvironment = {
@@ -50,7 +61,7 @@ export interface ControllerHost {
   statusInside(verb: string, path: string, body?: object): Promise<number>;
 }
 
-/** Hosts of controllers in networks of their own, set up as docs/operate/several-controllers.md describes. */
+/** Hosts of controllers in networks of their own, with the files and units of `holdfast install controller`. */
 export interface ControllerHosts {
   /** Directory with the logs. */
   readonly directory: string;
@@ -78,21 +89,17 @@ export async function startControllerHosts(count: number): Promise<ControllerHos
   try {
     mkdirSync(join(directory, "log"));
     mkdirSync(join(directory, "objects"));
-    const key = join(directory, "objects-key");
-    writeFileSync(key, "a secret of this test, which no process serves");
     const prepared = join(directory, "prepared");
-    const addresses = network.hosts.map(({ address }) => address);
-    const objects = `file://${join(directory, "objects")}`;
-    await run("sh", [
-      join(documented, "prepare.sh"),
-      prepared,
-      "local.holdfast.test",
-      network.own,
-      objects,
-      key,
-      ...addresses,
-    ]);
-    await startHistory(directory, prepared, network.own);
+    // The command refuses a directory as the object store, since hosts share none.
+    const plan = {
+      domain: "local.holdfast.test",
+      history: network.own,
+      objects: `file://${join(directory, "objects")}`,
+      addresses: network.hosts.map(({ address }) => address),
+      replaced: [],
+    };
+    await writePrepared(prepared, plan, "a secret of this test, which no process serves", Date.now());
+    await startControllersHistory(directory, prepared, network.own);
     const first = JSON.parse(readFileSync(join(prepared, "shared", "bootstrap.json"), "utf8"));
     for (const [at, host] of network.hosts.entries())
       opened.push(controllerHost({ directory, prepared, host, number: at + 1, programs, first }));
@@ -116,51 +123,31 @@ interface Parts {
 
 function controllerHost({ directory, prepared, host, number, programs, first }: Parts): ControllerHost {
   const { address, enter } = host;
-  const files = join(prepared, address);
-  const state = join(directory, `host-${number}`);
-  // All hosts of the test share one file system.
-  const paths: readonly (readonly [string, string])[] = [
-    ["/etc/holdfast", files],
-    ["/var/lib/holdfast", join(state, "holdfast")],
-    ["/var/lib/etcd", join(state, "etcd")],
-    ["/var/cache/holdfast", cacheDirectory(process.env)],
-  ];
-  const read = (file: string) =>
-    paths.reduce((text, [from, to]) => text.replaceAll(from, to), readFileSync(file, "utf8"));
-  const settings = (name: string) => parseEnvironment(read(join(files, `${name}.env`)));
-  for (const name of ["etcd", "holdfast"]) mkdirSync(join(state, name), { recursive: true });
-  giveTo(testUid, [join(state, "etcd"), join(files, "etcd")]);
-  const authority = join(state, "holdfast", "ca.pem");
+  // All hosts of the test share one file system, so each has a root directory with the files of an installation.
+  const paths = { ...installedPaths(join(directory, `host-${number}`)), cache: cacheDirectory(process.env) };
+  const code = { node: process.execPath, directory: checkout, programs };
+  writeControllerHost(parseControllerJoinFile(readFileSync(joinFileOf(prepared, address), "utf8")), paths);
+  const authority = authorityFileIn(paths);
   const children = new Map<string, ChildProcess>();
   const ended = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
 
-  function launch(name: string, { command, args }: Launch, environment: Readonly<Record<string, string>>): void {
-    const log = openSync(join(directory, "log", `${name}-${number}.log`), "a");
-    const inside = dyingWithParent([...enter, command, ...args]);
+  /** Runs a unit's command with its environment, as systemd does. */
+  function launchUnit(unit: ControllerUnit): void {
+    const text = controllerUnitText(unit, code, paths);
+    const [argv = ""] = valuesOf(text, "ExecStart");
+    const variables = valuesOf(text, "Environment").flatMap((line) => line.split(" "));
+    const files = valuesOf(text, "EnvironmentFile").filter((path) => !path.startsWith("-"));
+    const settings = files.map((path) => parseSettings(readFileSync(path, "utf8")));
     const { PATH = "" } = process.env;
-    const env = { PATH, ...environment };
-    children.set(name, spawn(inside.command, inside.args, { cwd: "/", env, stdio: ["ignore", log, log] }));
-  }
-
-  /** Runs the unit's command line with this program. */
-  function launchUnit(name: "controller" | "dns"): void {
-    const unit = readFileSync(join(documented, `holdfast-${name}.service`), "utf8");
-    const [, ...argv] = (/^ExecStart=(.+)$/m.exec(unit)?.[1] ?? "").split(" ");
-    const replaced = argv.map((word) => (word === `/srv/holdfast/programs/${name}.mjs` ? programs[name] : word));
-    const node = dyingWithParent([process.execPath, ...replaced]);
-    const more = name === "controller" ? testEnvironment : {};
-    launch(name, node, { ...settings(name), NODE_COMPILE_CACHE: compileCache(), ...more });
-  }
-
-  function launchEtcd(): void {
-    const etcd = testProgram("etcd", "3.5");
-    // etcd reads each flag from the environment too, which the image's program does not inherit.
-    const flags = Object.entries(settings("etcd")).map(
-      ([name, value]) => `--${name.slice("ETCD_".length).toLowerCase().replaceAll("_", "-")}=${value}`,
-    );
-    const argv = [etcd.executable("etcd"), ...flags, "--logger=zap", "--log-outputs=stderr"];
-    const binds = [join(state, "etcd"), join(files, "etcd")];
-    launch("etcd", etcd.launch({ argv, uid: testUid, binds, asRoot }), {});
+    const env: Record<string, string> = {
+      PATH,
+      ...Object.fromEntries(variables.map((line) => line.split("=") as [string, string])),
+      ...Object.assign({}, ...settings),
+      ...(unit === "controller" ? testEnvironment : {}),
+    };
+    const log = openSync(join(directory, "log", `${unit}-${number}.log`), "a");
+    const { command, args } = dyingWithParent([...enter, ...argv.split(" ")]);
+    children.set(unit, spawn(command, args, { cwd: "/", env, stdio: ["ignore", log, log] }));
   }
 
   const url = `https://${address}:8443`;
@@ -181,6 +168,7 @@ function controllerHost({ directory, prepared, host, number, programs, first }: 
       return children.get("controller")?.pid ?? 0;
     },
     async kill() {
+      const all = [...children.values()].flatMap(({ pid }) => (pid === undefined ? [] : [pid, ...findBelow(pid)]));
       await Promise.all(
         [...children.values()].map(async (child) => {
           if (ended(child)) return;
@@ -189,11 +177,11 @@ function controllerHost({ directory, prepared, host, number, programs, first }: 
           await closed;
         }),
       );
+      // etcd ends after its unit's program, and its successor needs its ports.
+      await waitUntil(`all processes of host ${number} have ended`, () => !all.some(isAlive));
     },
     async start() {
-      launchEtcd();
-      launchUnit("controller");
-      launchUnit("dns");
+      for (const unit of controllerUnits) launchUnit(unit);
       const describe = () => lastLogLines(directory, 15);
       await waitUntil(
         `controller-${number} responds`,
@@ -228,57 +216,7 @@ const options = { method, headers, ...(body !== "null" && { body }), signal: Abo
 fetch(url, options).then(({ status }) => process.stdout.write(String(status)));
 `;
 
-function compileCache(): string {
-  return join(cacheDirectory(process.env), "compile-cache");
-}
-
-/** PostgreSQL for events and audit, which all controllers reach by TLS; it ends with the directory. */
-async function startHistory(directory: string, prepared: string, address: string): Promise<void> {
-  const postgresql = testProgram("postgresql", "17");
-  const [data, files] = [join(directory, "history"), join(prepared, "history")];
-  mkdirSync(data);
-  writeFileSync(join(files, "pg_hba.conf"), "hostssl holdfast holdfast samenet scram-sha-256\n");
-  const launch = (argv: readonly string[]) => postgresql.launch({ argv, uid: testUid, binds: [data, files], asRoot });
-  const [initdb, postgres] = [postgresql.executable("initdb"), postgresql.executable("postgres")];
-  const password = readFileSync(join(prepared, "shared", "history-password"), "utf8");
-  const sql = [`create role holdfast login password '${password}'`, "create database holdfast owner holdfast"];
-  writeFileSync(join(files, "create.sql"), `${sql.join("\n")}\n`);
-  const script = [
-    `"${initdb}" --pgdata="$1/data" --username=postgres --auth=trust --no-sync --locale=C`,
-    `"${postgres}" --single -D "$1/data" postgres <"$2/create.sql"`,
-  ].join(" && ");
-  giveTo(testUid, [data, files]);
-  const created = launch(["/bin/sh", "-euc", script, "sh", data, files]);
-  await run(created.command, [...created.args], { cwd: "/" });
-  const options = [
-    `listen_addresses=${address}`,
-    "port=5432",
-    "unix_socket_directories=",
-    `hba_file=${join(files, "pg_hba.conf")}`,
-    "ssl=on",
-    `ssl_cert_file=${join(files, "tls.crt")}`,
-    `ssl_key_file=${join(files, "tls.key")}`,
-    "fsync=off",
-    "shared_buffers=32MB",
-    "max_connections=100",
-    "logging_collector=off",
-  ];
-  const server = launch([postgres, "-D", join(data, "data"), ...options.flatMap((each) => ["-c", each])]);
-  const log = openSync(join(directory, "log", "history.log"), "a");
-  spawn(server.command, server.args, { cwd: "/", stdio: ["ignore", log, log] });
-  await waitUntil("the history accepts connections", () => lastLogLines(directory, 20).includes("ready to accept"));
-}
-
-/** `NAME=value` lines, as systemd reads the file of an EnvironmentFile. */
-function parseEnvironment(text: string): Record<string, string> {
-  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
-}
-
-/** Changes the owner of the directories, with their files. */
-function giveTo(uid: number, directories: readonly string[]): void {
-  for (const directory of directories) {
-    chownSync(directory, uid, uid);
-    for (const name of readdirSync(directory)) chownSync(join(directory, name), uid, uid);
-  }
+/** Values of the lines of a unit with this name. */
+function valuesOf(unit: string, name: string): string[] {
+  return unit.split("\n").flatMap((line) => (line.startsWith(`${name}=`) ? [line.slice(name.length + 1)] : []));
 }
