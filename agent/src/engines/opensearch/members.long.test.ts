@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema, PeersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { createEngineMachine, type EngineMachine } from "@holdfast/testing/engines/engine-machine.ts";
-import { opensearchVerifier } from "@holdfast/testing/engines/opensearch-clients.ts";
+import { openClient, opensearchVerifier } from "@holdfast/testing/engines/opensearch-clients.ts";
 import { requireRecipes } from "@holdfast/testing/engines/required-recipes.ts";
 import { freePorts } from "@holdfast/testing/platform/free-ports.ts";
 import { waitUntil } from "@holdfast/testing/wait-until.ts";
@@ -361,5 +361,97 @@ describe.skipIf(skip !== undefined)("members of a cluster of opensearch", { time
     await start(4);
     await areComplete(numbers);
     await expectNothingLost(4);
+  });
+
+  const present = () => [...machines.keys()].toSorted((a, b) => a - b);
+  const others = (numbers: readonly number[]) => present().filter((each) => !numbers.includes(each));
+  /** Waits until the member's check has this status, and resolves with it; a slow member reports none. */
+  const quorumIs = (number: number, status: string) =>
+    waitUntil(
+      `quorum of member ${number} is ${status}`,
+      async () => {
+        const { driver, instance } = machineOf(number);
+        const { checks } = await driver.observe(instance, longSignal());
+        const quorum = checks.find(({ name }) => name === "quorum");
+        return quorum?.status === status ? quorum : undefined;
+      },
+      { withinMs, describe: async () => JSON.stringify(await Promise.all(present().map(reportOf))) },
+    );
+  /** Writes as a user. As clients do, it repeats a request that the front itself answers. */
+  const writeAsUser = async (number: number, path: string) => {
+    const client = openClient(machineOf(number), { user: "app_user", password: "secret" });
+    try {
+      return await waitUntil(
+        `the front of member ${number} forwards`,
+        async () => {
+          const { status, body } = await client.send("PUT", path, { value: 1 });
+          const { type = "" } = (body as { error?: { type?: string } }).error ?? {};
+          return type === "unavailable_exception" ? undefined : { status, type };
+        },
+        { withinMs },
+      );
+    } finally {
+      await client.close();
+    }
+  };
+
+  it("refuse writes without a majority, report it, and write again when it is back", async () => {
+    const stopped = present().slice(0, 2);
+    const remaining = others(stopped);
+    for (const number of stopped) await machineOf(number).stop("SIGKILL");
+    for (const number of remaining) {
+      expect(await quorumIs(number, "unhealthy")).toMatchObject({ reason: "the members have no leader" });
+      const refused = await writeAsUser(number, `/${index}/_doc/refused?timeout=1s`);
+      expect(refused).toEqual({ status: 503, type: "cluster_block_exception" });
+    }
+    await Promise.all(stopped.map(start));
+    await areComplete(present());
+    await waitUntil("a document is written", () => write(remaining), { withinMs });
+    for (const number of present()) {
+      await expectNothingLost(number);
+      expect((await idsIn(machineOf(number))).has("refused"), `member ${number}`).toBe(false);
+    }
+  });
+
+  it("refuse users' writes while the disk of any one is nearly full, and lose nothing", async () => {
+    const [full = 1, other = 1] = present();
+    const { driver, instance } = machineOf(full);
+    await driver.reload({ ...instance, writesBlocked: true }, longSignal());
+    for (const number of present())
+      expect(await writeAsUser(number, `/${index}/_doc/full`)).toEqual({ status: 403, type: "security_exception" });
+    await driver.reload(machineOf(other).instance, longSignal());
+    expect((await writeAsUser(other, `/${index}/_doc/full`)).status).toBe(403);
+    await expectNothingLost(full);
+    await driver.reload(instance, longSignal());
+    for (const number of present())
+      expect((await writeAsUser(number, `/${index}/_doc/free-${number}`)).status, `member ${number}`).toBe(201);
+    await expectNothingLost(other);
+    expect((await idsIn(machineOf(other))).has("full")).toBe(false);
+  });
+
+  it("of which there are five write while two are lost, also the one that leads", async () => {
+    while (present().length < 5) {
+      const next = Math.max(...present()) + 1;
+      await join(next, [...present(), next]);
+      const hasJoined = async () => (await leaderIn(present()))?.report.members.join() === present().join();
+      await settle(`member ${next} joined`, present(), hasJoined);
+    }
+    const five = present();
+    await areComplete(five);
+    await callAt(five[0] ?? 1, { method: "PUT", path: `/${index}/_settings`, body: { number_of_replicas: 2 } });
+    await areComplete(five);
+    const { number: leader } = await waitUntil("one leads", () => leaderIn(five), { withinMs });
+    const lost = [leader, ...others([leader])].slice(0, 2);
+    const remaining = others(lost);
+    await whileWriting(remaining, async () => {
+      for (const number of lost) await machineOf(number).stop("SIGKILL");
+      await waitUntil("another one leads", () => leaderIn(remaining), { withinMs });
+      const before = acknowledged.length;
+      await waitUntil("writes continue", () => acknowledged.length > before + 20, { withinMs });
+      for (const number of remaining) await quorumIs(number, "healthy");
+      await Promise.all(lost.map(start));
+      await areComplete(five);
+    });
+    for (const number of five) await expectNothingLost(number);
   });
 });

@@ -38,6 +38,8 @@ export function memberSettings(instance: Instance): Record<string, Value> {
     "discovery.seed_hosts": addresses.map(
       (address) => `${address.includes(":") ? `[${address}]` : address}:${transport}`,
     ),
+    // Without a leader a write is refused. By default it waits, without a limit, for a leader that removes lost copies.
+    "cluster.no_cluster_manager_block": "write",
     // Hosts limit the number of mapped files.
     "node.store.allow_mmap": false,
     // The platform blocks writes on a disk that is nearly full. With several members, shards go to those with space.
