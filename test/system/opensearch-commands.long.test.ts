@@ -70,6 +70,8 @@ describe.skipIf(skip !== undefined || !asRoot)("the commands of a user of OpenSe
         const { stdout } = await promisify(execFile)(program, [join(directory, file)]);
         expect(stdout).toBe("2.19.4\n");
       }
+      const { stdout } = await promisify(execFile)("sh", ["-c", await print("--snippet", "curl")]);
+      expect(JSON.parse(stdout)).toMatchObject({ version: { number: "2.19.4" } });
     } finally {
       commandLine.remove();
       rmSync(directory, { recursive: true });

@@ -17,7 +17,11 @@ const hasGo = await execute("go", ["version"]).then(
   () => true,
   () => false,
 );
-const languages = snippetLanguages.filter((language) => language !== "go" || hasGo);
+/** PostgreSQL has no line of curl. */
+type Language = Exclude<SnippetLanguage, "curl">;
+const languages = snippetLanguages.filter(
+  (language): language is Language => language !== "curl" && (language !== "go" || hasGo),
+);
 const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "start", "connect.md"), "utf8");
 
 describe("programs of the documentation connect to a first database", () => {
@@ -55,7 +59,7 @@ describe("programs of the documentation connect to a first database", () => {
   };
 
   /** File name and run of each language's program, as its first line says. */
-  const runs: Readonly<Record<SnippetLanguage, readonly [name: string, run: (file: string) => Promise<string>]>> = {
+  const runs: Readonly<Record<Language, readonly [name: string, run: (file: string) => Promise<string>]>> = {
     psql: ["connect.sh", (file) => inImage(["/bin/sh", file])],
     python: ["connect.py", (file) => inImage(["/usr/bin/python3", file])],
     ruby: ["connect.rb", (file) => inImage(["/usr/bin/ruby", file])],
@@ -103,7 +107,7 @@ describe("programs of the documentation connect to a first database", () => {
     chownSync(directory, testUid, testUid);
   }
 
-  async function run(language: SnippetLanguage, ...options: readonly string[]): Promise<string> {
+  async function run(language: Language, ...options: readonly string[]): Promise<string> {
     const [name, runFile] = runs[language];
     const program = await holdfast("services", "connect", "first", "--snippet", language, ...options);
     const folder = join(directory, language);

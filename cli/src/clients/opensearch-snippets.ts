@@ -1,5 +1,5 @@
 import type { Snippet, SnippetLanguage } from "./engine-client.ts";
-import { double, socketOf } from "./snippet-parts.ts";
+import { bracketed, double, shell, socketOf } from "./snippet-parts.ts";
 
 /** Complete programs that connect to the address and verify the name. Each prints the version of the engine. */
 // The comment of each line is the command that runs the program.
@@ -32,4 +32,12 @@ const client = new Client({
 const { body } = await client.info();
 console.log(body.version.number);
 await client.close();`,
+
+  // The password is in the input, since arguments are visible to other users of the machine.
+  curl: ({ host, address, port, user, caFile, passwordFile }) =>
+    [
+      `printf 'user = "%s:%s"' ${shell(user)} "$(cat ${shell(passwordFile)})" |`,
+      `curl --silent --show-error --config - --cacert ${shell(caFile)} --resolve ${shell(`${host}:${port}:${bracketed(address)}`)}`,
+      shell(`https://${host}:${port}/`),
+    ].join(" "),
 };

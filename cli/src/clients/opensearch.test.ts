@@ -35,6 +35,7 @@ test.each([
 test.each([
   ["python", `[{"host": "127.77.0.1", "port": 9200}]`, `ssl_assert_hostname="logs.example"`],
   ["node", `node: "https://127.77.0.1:9200"`, `servername: "logs.example"`],
+  ["curl", "--resolve 'logs.example:9200:127.77.0.1'", "'https://logs.example:9200/'"],
 ] as const)("a program in %s connects to the address, and verifies the name", (language, address, name) => {
   const program = opensearchSnippets[language]?.({
     host: "logs.example",

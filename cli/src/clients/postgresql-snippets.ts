@@ -1,12 +1,12 @@
 import type { Snippet, SnippetLanguage } from "./engine-client.ts";
-import { double, goProgram, javaProgram } from "./snippet-parts.ts";
+import { double, goProgram, javaProgram, shell } from "./snippet-parts.ts";
 
 /**
  * Complete programs that connect to the address and verify the name. Passwords are in files, as in connection strings.
  * Each prints user and database.
  */
 // The comment of each line is the command that runs the program.
-export const postgresqlSnippets: Readonly<Record<SnippetLanguage, (values: Snippet) => string>> = {
+export const postgresqlSnippets: Readonly<Record<Exclude<SnippetLanguage, "curl">, (values: Snippet) => string>> = {
   psql: ({ conninfo }) => `psql ${shell(conninfo)} -c ${shell(query)}`,
 
   python: ({ conninfo }) => `# pip install "psycopg[binary]"; python3 connect.py
@@ -88,4 +88,3 @@ const query = "SELECT current_user, current_database()";
 
 /** A literal of Ruby and PHP, which interpolate in double quotes only. */
 const single = (text: string) => `'${text.replaceAll(/['\\]/g, "\\$&")}'`;
-const shell = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;

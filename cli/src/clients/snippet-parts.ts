@@ -3,9 +3,14 @@ import type { Snippet } from "./engine-client.ts";
 /** A literal of JSON, which Python, JavaScript, Go and Java read too. */
 export const double = (text: string) => JSON.stringify(text);
 
+/** The text as one word of a shell. */
+export const shell = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** An address as it is in a URI. */
+export const bracketed = (address: string) => (address.includes(":") ? `[${address}]` : address);
+
 /** Address and port as they are in a URI. */
-export const socketOf = ({ address, port }: Pick<Snippet, "address" | "port">) =>
-  `${address.includes(":") ? `[${address}]` : address}:${port}`;
+export const socketOf = ({ address, port }: Pick<Snippet, "address" | "port">) => `${bracketed(address)}:${port}`;
 
 interface GoProgram {
   /** The module that `go get` installs. */

@@ -293,7 +293,8 @@ function addConnect(services: CliCommand): void {
       new Option(
         "--snippet <language>",
         "only print a program that connects; it works before the name resolves on this host. " +
-          "PostgreSQL has all, MySQL has node, python, go and java, MongoDB has node, python and go, OpenSearch has node and python",
+          "PostgreSQL has all but curl, MySQL has node, python, go and java, MongoDB has node, python and go, " +
+          "OpenSearch has node, python and curl",
       ).choices(snippetLanguages),
     )
     .excludes("--snippet", "--conninfo")
