@@ -85,7 +85,7 @@ export async function changeUnderLocks(platform: Platform, { service, connection
     const changing = json.users.filter(({ operation }) => operation !== null);
     return changing.length === 4 && new Map(changing.map((each) => [each.username, each]));
   });
-  expect([...underWay.keys()]).toEqual(["coming", "kept", "leaving", "duplicate"]);
+  expect([...underWay.keys()]).toEqual(["coming", "duplicate", "kept", "leaving"]);
   const conflict = expectStatus(await create("coming"), 409).json;
   expect(conflict.code).toBe("operation_in_progress");
   expect(conflict.operation?.id).toBe(underWay.get("coming")?.operation?.id);
@@ -135,7 +135,7 @@ export async function changeUnderLocks(platform: Platform, { service, connection
     { password },
     "SELECT rolname AS name FROM pg_roles WHERE rolname IN ('coming', 'kept', 'leaving', 'duplicate') ORDER BY 1",
   );
-  expect(rows.map(({ name }) => name)).toEqual(["coming", "kept", "duplicate"]);
+  expect(rows.map(({ name }) => name)).toEqual(["coming", "duplicate", "kept"]);
   const listed = (await rest.get<{ users: UserJson[] }>(path("/database-users"))).json.users;
   const managed = ["app_user", "coming", "kept"];
   expect(listed.filter((each) => each.managed).map(({ username }) => username)).toEqual(managed);
