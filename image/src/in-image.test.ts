@@ -29,6 +29,13 @@ test("a bound directory is where the host has it, and what is written there stay
   expect(readFileSync(`${directory}/file`, "utf8")).toBe("kept\n");
 });
 
+test("a directory that the image's own /usr and /etc would hide is refused", () => {
+  for (const path of ["/etc/holdfast/etcd", "/usr"]) {
+    const options = { argv: ["true"], uid, binds: ["/tmp", path], asRoot };
+    expect(() => inImage("/image", options)).toThrow(`${path} cannot be in an image`);
+  }
+});
+
 test("the image cannot be changed from inside", async () => {
   expect(await inside("touch /usr/mark /etc/mark 2>/dev/null || echo refused")).toBe("refused");
 });

@@ -27,6 +27,8 @@ const script = join(import.meta.dirname, "..", "enter-image.sh");
  * signals to its only child. When the spawning process ends, even by a kill, Linux kills the program.
  */
 export function inImage(imageRoot: string, options: LaunchOptions): Launch {
+  const hidden = options.binds.find((path) => /^\/(usr|etc)(\/|$)/.test(path));
+  if (hidden !== undefined) throw new Error(`${hidden} cannot be in an image, which has its /usr and /etc read-only`);
   const user = options.asRoot ? [] : ["--user", "--map-root-user"];
   const binds = options.binds.flatMap((path) => ["--bind", path]);
   const invoker = options.asRoot ? "root" : "user";

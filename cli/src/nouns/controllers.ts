@@ -74,6 +74,8 @@ export function addControllers(noun: CliCommand): void {
     .example("controllers replace prepared 192.0.2.1")
     .does(async ({ signal, confirm, output, note }, directory: string, address: string, flags: { yes?: boolean }) => {
       const local = await localModule<LocalReplacement>("controllers/replace-controller.ts");
+      // grpc-js uses etcd's IP address as TLS server name, and Node would warn about it.
+      process.noDeprecation = true;
       await confirm(`Remove the member of etcd of ${address} with its data?`, flags.yes);
       const path = await usable(() =>
         local.replaceController({ directory: resolve(directory), address, now: Date.now, signal, note }),

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { installedPaths } from "../installed/installed-paths.ts";
 import { parseSettings } from "../installed/settings-file.ts";
@@ -9,6 +9,7 @@ import {
   controllerHostSettings,
   controllerSettingsFile,
   controllerUnits,
+  etcdFilesIn,
   etcdFlagsOf,
   etcdUid,
   writeControllerHost,
@@ -71,7 +72,8 @@ describe("the settings of a host", () => {
       ETCD_INITIAL_CLUSTER_TOKEN: "id",
       ETCD_CLIENT_CERT_AUTH: "true",
       ETCD_PEER_CLIENT_CERT_AUTH: "true",
-      ETCD_TRUSTED_CA_FILE: "/etc/holdfast/etcd/ca.crt",
+      ETCD_TRUSTED_CA_FILE: "/var/lib/holdfast/controller/etcd/pki/ca.crt",
+      ETCD_DATA_DIR: "/var/lib/holdfast/controller/etcd/data",
     });
     expect(etcdFlagsOf({ ...etcd, HOLDFAST_CACHE: "/x", PATH: "/bin" })).toEqual(
       expect.arrayContaining(["--name=controller-2", "--client-cert-auth=true", "--election-timeout=1000"]),
@@ -89,15 +91,15 @@ describe.skipIf(process.getuid?.() !== 0)("the files of a host", () => {
       const { mode, uid } = statSync(join(paths.settings, path));
       return [(mode & 0o777).toString(8), uid];
     };
-    expect(of("")).toEqual(["711", 0]);
+    expect(of("")).toEqual(["755", 0]);
     for (const path of ["keys", "pki"]) expect(of(path)).toEqual(["700", 0]);
     for (const name of ["master-key.json", "bootstrap.json", "history-password", "objects-key.json", "join.json"])
       expect(of(join("keys", name))).toEqual(["600", 0]);
     for (const unit of controllerUnits) expect(of(`${unit}.env`)).toEqual(["600", 0]);
-    expect(of("etcd")).toEqual(["700", etcdUid]);
-    expect(of("etcd/tls.key")).toEqual(["600", etcdUid]);
+    const ofEtcd = dirname(etcdFilesIn(paths).key);
+    for (const path of [ofEtcd, dirname(ofEtcd)]) expect(statSync(path)).toMatchObject({ uid: etcdUid, mode: 0o40700 });
+    expect(statSync(etcdFilesIn(paths).key)).toMatchObject({ uid: etcdUid, mode: 0o100600 });
     expect(readFileSync(join(paths.settings, "pki", "tls.crt"), "utf8")).toBe("controller certificate");
-    expect(statSync(join(paths.data.controller, "etcd")).uid).toBe(etcdUid);
     expect(parseSettings(readFileSync(controllerSettingsFile(paths, "dns"), "utf8"))).toEqual(
       controllerHostSettings(file, paths).dns,
     );

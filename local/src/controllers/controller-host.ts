@@ -7,7 +7,7 @@ import type { InstalledPaths } from "../installed/installed-paths.ts";
 import { type Settings, settingsText } from "../installed/settings-file.ts";
 import { programUser } from "../program-user.ts";
 import { bootstrapFileIn, historyPasswordFileIn, masterKeyFileIn, objectsKeyFileIn } from "../secrets.ts";
-import { transportFilesIn, writeTransportFiles } from "../transport-pki.ts";
+import { type TransportFiles, transportFilesIn, writeTransportFiles } from "../transport-pki.ts";
 import type { ControllerJoinFile } from "./controller-join-file.ts";
 
 /** The units of a host with a controller, in the order of their start. */
@@ -26,7 +26,16 @@ const ports = { etcdClient: 2379, etcdPeer: 2380, api: 8443, agents: 8444, dns: 
 export const etcdUid = programUser("127.0", true).uid;
 
 const keysIn = (settings: string) => join(settings, "keys");
-const etcdDataIn = (data: string) => join(data, "etcd");
+/**
+ * Directory of etcd: its data and its certificate. The image in which etcd runs has another /etc, without the
+ * settings of the host.
+ */
+const etcdIn = (data: string) => join(data, "etcd");
+
+/** Certificate of the member of etcd. */
+export function etcdFilesIn({ data }: ControllerHostPaths): TransportFiles {
+  return transportFilesIn(join(etcdIn(data.controller), "pki"));
+}
 
 /** File of the authority that verifies the API. */
 export function authorityFileIn({ data }: ControllerHostPaths): string {
@@ -71,10 +80,10 @@ export function controllerHostSettings(
     etcd: etcdSettings([
       ...etcdFlags({
         name: id,
-        data: join(etcdDataIn(data.controller), "data"),
+        data: join(etcdIn(data.controller), "data"),
         ...etcdUrlsOf(address),
         cluster: addresses.map((host) => `${controllerIdOf(host, addresses)}=${etcdUrlsOf(host).peer}`).join(","),
-        files: transportFilesIn(join(settings, "etcd")),
+        files: etcdFilesIn(paths),
         heartbeatMs: 100,
         electionMs: 1_000,
       }),
@@ -154,14 +163,12 @@ export function storedJoinFile({ settings }: ControllerHostPaths): string {
   return join(keysIn(settings), "join.json");
 }
 
-/** Directories of the secrets and certificates of a host, below its settings. */
-export const controllerKeyFolders = ["keys", "etcd", "pki"] as const;
+/** Directories of the secrets and of the controller's certificate, below the settings. */
+export const controllerKeyFolders = ["keys", "pki"] as const;
 
 /** Stores the join file of a host. */
 export function storeJoinFile(file: ControllerJoinFile, paths: ControllerHostPaths): void {
-  mkdirSync(paths.settings, { recursive: true });
-  // The user of etcd passes through to its certificate.
-  chmodSync(paths.settings, 0o711);
+  mkdirSync(paths.settings, { recursive: true, mode: 0o755 });
   const keys = keysIn(paths.settings);
   mkdirSync(keys, { recursive: true });
   chmodSync(keys, 0o700);
@@ -177,7 +184,6 @@ export function writeControllerHost(file: ControllerJoinFile, paths: ControllerH
   replaceFileSync(historyPasswordFileIn(keys), file.secrets.history_password, 0o600);
   replaceFileSync(objectsKeyFileIn(keys), file.secrets.objects_key, 0o600);
   const ca = file.authority;
-  writeTransportFiles(join(paths.settings, "etcd"), { ...file.etcd, ca }, etcdUid);
   writeTransportFiles(join(paths.settings, "pki"), { ...file.controller, ca }, undefined);
   const settings = controllerHostSettings(file, paths);
   for (const unit of controllerUnits)
@@ -186,8 +192,9 @@ export function writeControllerHost(file: ControllerJoinFile, paths: ControllerH
   const { controller: data } = paths.data;
   mkdirSync(data, { recursive: true, mode: 0o755 });
   mkdirSync(join(data, "dns"), { recursive: true });
-  const etcd = etcdDataIn(data);
+  const etcd = etcdIn(data);
   mkdirSync(etcd, { recursive: true });
   chmodSync(etcd, 0o700);
   chownSync(etcd, etcdUid, etcdUid);
+  writeTransportFiles(join(etcd, "pki"), { ...file.etcd, ca }, etcdUid);
 }

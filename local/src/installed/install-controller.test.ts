@@ -10,6 +10,7 @@ import {
   controllerSettingsFile,
   type ControllerUnit,
   controllerUnits,
+  etcdFilesIn,
   storeJoinFile,
 } from "../controllers/controller-host.ts";
 import type { ControllerJoinFile } from "../controllers/controller-join-file.ts";
@@ -45,8 +46,10 @@ const joinFile = (renewals: number): ControllerJoinFile => ({
   controller: { certificate: `controller ${renewals}`, key: "key" },
 });
 
-/** A file that a unit's program reads at its start. */
-const certificateOf = { etcd: "etcd/tls.crt", controller: "pki/tls.crt" } as const;
+/** A certificate that a unit's program reads at its start. */
+function certificateOf(unit: "etcd" | "controller", paths: InstalledPaths): string {
+  return unit === "etcd" ? etcdFilesIn(paths).certificate : join(paths.settings, "pki", "tls.crt");
+}
 
 /** A systemd whose units read their files when they start, and that ends the command at one of its calls. */
 function fakeSystemd(paths: InstalledPaths) {
@@ -58,7 +61,7 @@ function fakeSystemd(paths: InstalledPaths) {
     starts += 1;
     const [name] = Object.entries(controllerUnitNames).find(([, each]) => each === unit) ?? [];
     const files = [join(paths.units, unit), controllerSettingsFile(paths, name as ControllerUnit)];
-    if (name === "etcd" || name === "controller") files.push(join(paths.settings, certificateOf[name]));
+    if (name === "etcd" || name === "controller") files.push(certificateOf(name, paths));
     running.set(unit, files.map((file) => readFileSync(file, "utf8")).join());
   };
   async function called(effect: () => void): Promise<void> {
@@ -161,7 +164,7 @@ describe.skipIf(process.getuid?.() !== 0)("a host of several controllers", () =>
         await start(joinFile(2));
         for (const unit of ["etcd", "controller"] as const) {
           expect(fake.running.get(controllerUnitNames[unit])).toContain(`${unit} 2`);
-          expect(readFileSync(join(paths.settings, certificateOf[unit]), "utf8")).toBe(`${unit} 2`);
+          expect(readFileSync(certificateOf(unit, paths), "utf8")).toBe(`${unit} 2`);
         }
       }
     }

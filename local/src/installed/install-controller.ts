@@ -12,6 +12,7 @@ import {
   controllerSettingsFile,
   type ControllerUnit,
   controllerUnits,
+  etcdFilesIn,
   etcdUrlsOf,
   historyEndpointOf,
   ownSettingsFile,
@@ -173,25 +174,31 @@ function startsOf(paths: InstalledPaths): Starts {
   return readJson<Starts>(startsFile(paths)) ?? {};
 }
 
-const keyFiles: Readonly<Record<ControllerUnit, readonly string[]>> = {
-  etcd: ["etcd/ca.crt", "etcd/tls.crt", "etcd/tls.key"],
-  controller: [
-    "pki/ca.crt",
-    "pki/tls.crt",
-    "pki/tls.key",
-    "keys/master-key.json",
-    "keys/history-password",
-    "keys/objects-key.json",
-  ],
-  dns: [],
-};
+/** Keys and certificates that the program of a unit reads at its start. */
+function keyFilesOf(unit: ControllerUnit, paths: InstalledPaths): readonly string[] {
+  switch (unit) {
+    case "etcd":
+      return Object.values(etcdFilesIn(paths));
+    case "controller":
+      return [
+        "pki/ca.crt",
+        "pki/tls.crt",
+        "pki/tls.key",
+        "keys/master-key.json",
+        "keys/history-password",
+        "keys/objects-key.json",
+      ].map((name) => join(paths.settings, name));
+    case "dns":
+      return [];
+  }
+}
 
 function inputsOf(unit: ControllerUnit, paths: InstalledPaths): string {
   const files = [
     unitFileOf(paths, unit),
     controllerSettingsFile(paths, unit),
     ownSettingsFile(paths),
-    ...keyFiles[unit].map((name) => join(paths.settings, name)),
+    ...keyFilesOf(unit, paths),
   ];
   const digest = createHash("sha256");
   for (const each of files) digest.update(readText(each) ?? "").update("\0");

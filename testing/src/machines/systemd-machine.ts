@@ -15,17 +15,20 @@ export interface SystemdMachine {
   remove(): Promise<void>;
 }
 
-/** Starts systemd; `directory` gets /opt and /var/lib/holdfast. */
+/**
+ * Starts systemd; `directory` gets /opt and /var/lib/holdfast. `enter` is a prefix of command lines that run in the
+ * machine's network; without it the network is this host's.
+ */
 export async function startSystemdMachine(
   directory: string,
   environment: Readonly<Record<string, string | undefined>>,
+  enter: readonly string[] = [],
 ): Promise<SystemdMachine> {
   const groups = joinOwnGroups();
   const script = join(import.meta.dirname, "systemd-machine.sh");
   const namespaces = ["--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child", "--mount-proc"];
-  const child = spawn("unshare", [...namespaces, "--propagation", "private", "sh", script, directory], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const [program, ...args] = [...enter, "unshare", ...namespaces, "--propagation", "private", "sh", script, directory];
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
   groups.restore();
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += String(chunk)));
@@ -34,16 +37,12 @@ export async function startSystemdMachine(
     new Promise<string>((resolve, reject) => {
       const children = `/proc/${child.pid}/task/${child.pid}/children`;
       const pid = existsSync(children) ? readFileSync(children, "utf8").trim() : "";
-      const into = ["--target", pid, "--mount", "--pid", "--uts", "--ipc", "--cgroup", command, ...args];
-      execFile(
-        "nsenter",
-        into,
-        { encoding: "utf8", env: { ...process.env, ...environment } },
-        (error, stdout, stderr) => {
-          if (error === null) resolve(`${stdout}${stderr}`);
-          else reject(new Error(`${[command, ...args].join(" ")}: ${stdout}${stderr}`));
-        },
-      );
+      const namespacesOf = ["--target", pid, "--mount", "--pid", "--uts", "--ipc", "--cgroup"];
+      const [first = "", ...into] = [...enter, "nsenter", ...namespacesOf, command, ...args];
+      execFile(first, into, { encoding: "utf8", env: { ...process.env, ...environment } }, (error, stdout, stderr) => {
+        if (error === null) resolve(`${stdout}${stderr}`);
+        else reject(new Error(`${[command, ...args].join(" ")}: ${stdout}${stderr}`));
+      });
     });
 
   const machine: SystemdMachine = {
@@ -65,9 +64,12 @@ export async function startSystemdMachine(
 /** Trees of version 1 that the namespace has. */
 const joined = new Set(["name=systemd", "cpu", "cpuacct", "cpu,cpuacct", "memory", "pids", "devices"]);
 
+let machines = 0;
+
 /** Moves this process into new control groups, which are the root of its next child's namespace. */
 function joinOwnGroups() {
-  const name = `holdfast-test-${process.pid}`;
+  machines += 1;
+  const name = `holdfast-test-${process.pid}-${machines}`;
   const trees = readFileSync("/proc/self/cgroup", "utf8")
     .trim()
     .split("\n")
