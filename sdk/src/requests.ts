@@ -612,6 +612,11 @@ export interface NewService {
    * DATABASE makes others, and three-part names combine them. It is fixed; restores and forks inherit it.
    */
   readonly layout_mode?: string | undefined;
+  /**
+   * Collation of the texts of T-SQL clients, only for tsql: SQL_Latin1_General_CP1_CI_AS by default. It orders and
+   * compares columns and texts that have no COLLATE clause. It is fixed; restores and forks inherit it.
+   */
+  readonly server_collation?: string | undefined;
   /** Omitted: no automatic growth. */
   readonly storage_autoscale?: StorageAutoscaleChoice | undefined;
   /** Number of nodes: the primary and its replicas. Omitted: 1, the only value for engines without replication. */

@@ -616,6 +616,8 @@ export interface Catalog {
     } | null;
     /** Layouts of the databases of a new service, the default first; empty for an engine without layouts. */
     readonly layout_modes: readonly string[];
+    /** Collations that a new service can have, the default first; empty for an engine whose databases choose theirs. */
+    readonly server_collations: readonly string[];
     /** Features that need plugins of the engine, which the operator adds. */
     readonly features: readonly {
       readonly name: string;
@@ -1448,6 +1450,8 @@ export interface ManagedService {
   readonly private_listener: boolean | null;
   /** Layout of the databases of T-SQL clients, "single-db" or "multi-db"; null for other engines. */
   readonly layout_mode: string | null;
+  /** Collation of the texts of T-SQL clients; null for other engines. */
+  readonly server_collation: string | null;
   /**
    * The project, stack or pipeline that it belongs to. Only through it can the service be deleted, stopped, resized or
    * renamed.

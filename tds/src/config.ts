@@ -9,6 +9,7 @@ export const tdsSettings = {
   enginePort: integer("TDS_ENGINE_PORT", "Port in the name of PostgreSQL's Unix socket", 5432),
   database: text("TDS_DATABASE", "PostgreSQL's database, and the one of T-SQL clients that name no other", "defaultdb"),
   layoutMode: text("TDS_LAYOUT_MODE", "Layout of names: single-db or multi-db", "single-db"),
+  serverCollation: text("TDS_SERVER_COLLATION", "Collation of the service", "SQL_Latin1_General_CP1_CI_AS"),
   certificateFile: text("TDS_CERTIFICATE_FILE", "PEM file of the service's certificate"),
   keyFile: text("TDS_KEY_FILE", "PEM file of the key of the certificate"),
 };

@@ -5,6 +5,7 @@ import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { tdsSettings } from "./config.ts";
+import { findCollation } from "./types/collation.ts";
 import { startTdsServer } from "./tds-server.ts";
 
 const config = readConfig(tdsSettings, process.env);
@@ -16,7 +17,9 @@ const layoutMode = config.layoutMode === "multi-db" ? "multi-db" : "single-db";
 const readCertificate = () => Promise.all([readFile(certificateFile, "utf8"), readFile(keyFile, "utf8")]);
 
 const [certificate, key] = await readCertificate();
-const backend = { socketDirectory, port: enginePort, database, layoutMode } as const;
+const collation = findCollation(config.serverCollation);
+if (collation === undefined) throw new Error(`TDS_SERVER_COLLATION is no collation: ${config.serverCollation}`);
+const backend = { socketDirectory, port: enginePort, database, layoutMode, collation } as const;
 const server = await startTdsServer({
   at: { path: socket },
   usageAt: usageSocket,

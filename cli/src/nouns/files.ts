@@ -28,7 +28,15 @@ interface UpdateFlags {
 }
 
 /** A files service has no engine that users choose. */
-const engineFields = ["database_type", "version", "replication", "pooler", "layout_mode", "backups"];
+const engineFields = [
+  "database_type",
+  "version",
+  "replication",
+  "pooler",
+  "layout_mode",
+  "server_collation",
+  "backups",
+];
 const withoutEngine = (fields: readonly string[]) => fields.filter((field) => !engineFields.includes(field));
 /** Fields of a connection in tables, without the certificate, which has many lines. */
 const connectionFields = ["endpoint", "bucket_endpoint", "bucket", "region", "host", "port", "private_endpoint"];

@@ -36,6 +36,7 @@ export const serviceFields = [
   "quorum",
   "pooler",
   "layout_mode",
+  "server_collation",
   "maintenance_window",
   "pending_updates",
   "backups",

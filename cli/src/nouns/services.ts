@@ -38,6 +38,7 @@ interface CreateFlags extends WaitFlags {
   readonly privateListener?: boolean;
   readonly autoscaleGb?: number;
   readonly layoutMode?: "single-db" | "multi-db";
+  readonly serverCollation?: string;
 }
 
 interface ListFlags {
@@ -185,6 +186,7 @@ function addCreate(services: CliCommand): void {
   create.addOption(new Option("--pooler <mode>", "connection pooler: on, or its mode").choices(poolerModes));
   create.option("--private-listener", "admit clients of the private network without TLS, if the engine can");
   create.addOption(new Option("--layout-mode <mode>", "databases of a T-SQL service; fixed").choices(layoutModes));
+  create.option("--server-collation <name>", "order and comparison of texts of a T-SQL service; fixed");
   withWait(create)
     .example("services create orders --type postgresql --plan tier-2 --storage-gb 10 --wait")
     .example("services create orders --type postgresql --nodes 2 --wait")
@@ -212,6 +214,7 @@ function addCreate(services: CliCommand): void {
           private_listener: flags.privateListener,
           storage_autoscale: autoscaleOf(flags.autoscaleGb),
           layout_mode: flags.layoutMode,
+          server_collation: flags.serverCollation,
         }),
       });
       const current = flags.wait === true ? await waitForService(context, created, "Running", flags.timeout) : created;

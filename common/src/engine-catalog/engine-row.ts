@@ -46,6 +46,8 @@ export interface EngineRow {
   readonly hasDatabases: boolean;
   /** Layouts of a service's databases, the default first. With one of multi-db, `hasDatabases` does not apply. */
   readonly layoutModes?: readonly string[];
+  /** Collations that a service's texts can have, the default first; absent for an engine whose databases choose. */
+  readonly serverCollations?: readonly [string, ...string[]];
   /** True if a database belongs to a user, who has all privileges in it. */
   readonly hasDatabaseOwners?: true;
   /** True if it has topics and consumer groups. */

@@ -18,6 +18,13 @@ export const tsql: EngineRow = {
   extensions: postgresqlExtensions,
   hasDatabases: false,
   layoutModes: ["single-db", "multi-db"],
+  serverCollations: [
+    "SQL_Latin1_General_CP1_CI_AS",
+    "SQL_Latin1_General_CP1_CS_AS",
+    "SQL_Latin1_General_CP1_CI_AI",
+    "Latin1_General_BIN2",
+    "Latin1_General_100_CI_AS_SC_UTF8",
+  ],
   hasQueues: false,
   hasQueryStatistics: false,
   hasAssessment: true,

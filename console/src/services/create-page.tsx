@@ -58,6 +58,7 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
                 set("engine", value);
                 set("version", "");
                 set("layout", "");
+                set("collation", "");
               }}
               choices={catalog.engines.map(({ database_type: type, title, versions }) => ({
                 value: type,
@@ -86,6 +87,17 @@ function CreateForm({ catalog }: { readonly catalog: Catalog }) {
                 options={[
                   ["", `${engine.layout_modes[0] ?? ""} (default)`],
                   ...engine.layout_modes.slice(1).map((layout) => [layout, layout] as const),
+                ]}
+              />
+            )}
+            {engine !== undefined && engine.server_collations.length > 0 && (
+              <SelectField
+                label="Collation"
+                help="It cannot be changed later"
+                {...form.field("collation", "server_collation")}
+                options={[
+                  ["", `${engine.server_collations[0] ?? ""} (default)`],
+                  ...engine.server_collations.slice(1).map((name) => [name, name] as const),
                 ]}
               />
             )}

@@ -6,6 +6,7 @@ const input = {
   engine: "postgresql",
   version: "",
   layout: "",
+  collation: "",
   plan: "small",
   storageGb: "20",
   tier: "standard",
@@ -28,6 +29,8 @@ test("a form becomes a request", () => {
     deletion_protection: true,
   });
   expect(newServiceOf({ ...input, layout: "multi-db" })).toMatchObject({ layout_mode: "multi-db" });
+  const collation = "Latin1_General_BIN2";
+  expect(newServiceOf({ ...input, collation })).toMatchObject({ server_collation: collation });
   expect(listOf(" , ")).toEqual([]);
 });
 

@@ -9,6 +9,8 @@ export interface NewServiceInput {
   readonly version: string;
   /** Empty for the default of the engine, and for an engine without layouts. */
   readonly layout: string;
+  /** Empty for the default of the engine, and for an engine whose databases choose theirs. */
+  readonly collation: string;
   readonly plan: string;
   readonly storageGb: string;
   readonly tier: string;
@@ -26,6 +28,7 @@ export function defaultsOf({ engines, plans, storage_tiers, zones, limits, defau
     engine: engine?.database_type ?? "",
     version: "",
     layout: "",
+    collation: "",
     plan: plans[0]?.plan_name ?? "",
     storageGb: String(Math.max(10, limits.storage_size_gb_min)),
     tier: storage_tiers[0]?.storage_tier ?? "",
@@ -43,6 +46,7 @@ export function newServiceOf(input: NewServiceInput): NewService {
     database_type: input.engine,
     ...(input.version !== "" && { version: input.version }),
     ...(input.layout !== "" && { layout_mode: input.layout }),
+    ...(input.collation !== "" && { server_collation: input.collation }),
     plan_name: input.plan,
     storage_size_gb: Number(input.storageGb),
     storage_tier: input.tier,
@@ -59,11 +63,13 @@ export function listOf(text: string): string[] {
 }
 
 /** The command that creates the same service. */
-export function commandOf({ name, engine, version, layout, plan, storageGb, nodes, cidrs }: NewServiceInput): string {
+export function commandOf(input: NewServiceInput): string {
+  const { name, engine, version, layout, collation, plan, storageGb, nodes, cidrs } = input;
   const flags = [
     ["--type", engine],
     ...(version === "" ? [] : [["--engine-version", version]]),
     ...(layout === "" ? [] : [["--layout-mode", layout]]),
+    ...(collation === "" ? [] : [["--server-collation", collation]]),
     ["--plan", plan],
     ["--storage-gb", storageGb],
     ...(nodes === "1" ? [] : [["--nodes", nodes]]),

@@ -54,6 +54,7 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
         })),
         ...(engine.backups && { backups: { ...engine.backups } }),
         layoutModes: [...engine.layoutModes],
+        serverCollations: [...engine.serverCollations],
         ...(engine.pooler && { pooler: { port: engine.pooler.port, modes: [...engine.pooler.modes] } }),
       })),
     plans: catalog.plans.map(({ planName, vcpu, memoryGb, kind, monthlyCents }) => ({

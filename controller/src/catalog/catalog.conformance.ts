@@ -29,5 +29,6 @@ export default {
     "holdfast.v1.EngineParameter.versions": "the catalog of engines",
     "holdfast.v1.EnginePooler.modes": "modes of poolers",
     "holdfast.v1.CatalogEngine.layout_modes": "layouts of T-SQL services",
+    "holdfast.v1.CatalogEngine.server_collations": "collations of T-SQL services",
   },
 } satisfies Contract;

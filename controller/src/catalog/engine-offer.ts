@@ -29,6 +29,8 @@ export interface EngineOffer {
   readonly backups?: EngineBackups;
   /** Layouts of a service's databases, the default first; empty for an engine without. */
   readonly layoutModes: readonly string[];
+  /** Collations of a service's texts, the default first; empty for an engine whose databases choose. */
+  readonly serverCollations: readonly string[];
   /** Absent for an engine without a pooler. */
   readonly pooler?: EnginePooler;
   /** Checks a value: returns it in canonical format, or the reason of its refusal. */
@@ -101,6 +103,7 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
     features: featuresOf(facts, images),
     ...(facts.backups && { backups: facts.backups }),
     layoutModes: facts.layoutModes ?? [],
+    serverCollations: facts.serverCollations ?? [],
     ...(facts.pooler && { pooler: facts.pooler }),
     checkParameter: (version, name, text) => checkParameter(engine, version, name, text),
     parameters: (version) => [...parametersOf(engine, version).values()].map(offered),

@@ -141,6 +141,7 @@ function serviceScenarios(): { readonly database: Scenario; readonly files: Scen
     bad: [
       {},
       { database_type: "tsql", layout_mode: "two" },
+      { database_type: "tsql", server_collation: "Klingon_CI_AS" },
       { database_type: "postgresql", plan: "tier-1", plan_name: "tier-1" },
       { database_type: "postgresql", storage_gb: 0 },
       { database_type: "postgresql", disk: 1 },

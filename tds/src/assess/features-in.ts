@@ -56,6 +56,7 @@ const byKind: Readonly<Record<string, Feature>> = {
   executeText:      "dynamic SQL",
   declareCursor:    "cursors",
   insertBulk:       "bulk load",
+  collate:          "collations",
   createDatabase:   "CREATE DATABASE",
   dropDatabase:     "CREATE DATABASE",
 };
@@ -209,7 +210,8 @@ function outputFeature(kind: string, { output, clauses }: Part): Feature {
 }
 
 function typeFeatures(type: Part): Use[] {
-  const { name, scale, written } = type;
+  const { name, scale, written, collation } = type;
+  if (collation !== undefined) return [{ feature: "collations" }];
   if (written !== undefined) return [{ feature: "user-defined types" }];
   if (name === "rowversion" || name === "xml" || name === "sql_variant") return [{ feature: name }];
   const hasFraction = name === "time" || name === "datetime2" || name === "datetimeoffset";

@@ -1,23 +1,23 @@
 import { type LayoutMode, schemaPrefix } from "../bind/databases.ts";
 import { quoteName } from "../bind/object-name.ts";
+import type { Collation } from "../types/collation.ts";
+import { literal } from "./literal.ts";
 
 export interface InstallationOptions {
   readonly layoutMode: LayoutMode;
+  readonly collation: Collation;
   /** Database of a session that names no other one; in the layout single-db the only one. */
   readonly defaultDatabase: string;
   /** Role that may create objects in the default database, and databases. */
   readonly administrators: string;
 }
 
-/** A constant of SQL, for text without backslashes. */
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
-
 /**
  * The schema `dbo` of the default database, and functions that resolve databases and their schemas. In the layout
  * multi-db a database exists if its schema `dbo` does (`bind/databases.ts`); the comment on that schema has its name
  * in the spelling of CREATE DATABASE, and a front end sets the current database in `holdfast_tsql.database`.
  */
-export function databases({ layoutMode, defaultDatabase, administrators }: InstallationOptions): string {
+export function databases({ layoutMode, collation, defaultDatabase, administrators }: InstallationOptions): string {
   const dbo = quoteName(layoutMode === "multi-db" ? `${schemaPrefix(defaultDatabase)}dbo` : "dbo");
   const owner = quoteName(administrators);
   return `
@@ -25,6 +25,9 @@ CREATE SCHEMA IF NOT EXISTS ${dbo};
 GRANT USAGE ON SCHEMA ${dbo} TO PUBLIC;
 GRANT CREATE ON SCHEMA ${dbo} TO ${owner};
 ${layoutMode === "multi-db" ? severalDatabases(defaultDatabase, owner) : oneDatabase}
+CREATE OR REPLACE FUNCTION holdfast_tsql.server_collation() RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT ${literal(collation.name)}::text
+$$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.database_owner() RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT ${literal(administrators)}::text
 $$;

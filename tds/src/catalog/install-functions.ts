@@ -1,3 +1,4 @@
+import { search } from "./install-search.ts";
 import { compiledModule, isCompiled, isModule } from "./module-text.ts";
 
 /**
@@ -146,35 +147,7 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION holdfast_tsql.is_like(value text, pattern text, escape text) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE
-    WHEN escape IS NULL AND strpos(pattern COLLATE "C", '[') = 0 AND strpos(pattern COLLATE "C", E'\\\\') = 0
-      THEN lower(value COLLATE "C") LIKE lower(pattern COLLATE "C")
-    ELSE (value COLLATE "C") ~* ('(?s)' || holdfast_tsql.like_expression(pattern, escape))
-  END
-$$;
-
-CREATE OR REPLACE FUNCTION holdfast_tsql.char_index(part text, value text, start int) RETURNS int
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN part COLLATE "C" = '' THEN 0 ELSE COALESCE(NULLIF(
-    strpos(substr(lower(value COLLATE "C"), greatest(start, 1)), lower(part COLLATE "C")), 0) + greatest(start, 1) - 1, 0) END
-$$;
-
-CREATE OR REPLACE FUNCTION holdfast_tsql.pat_index(pattern text, value text) RETURNS int
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT regexp_instr((value COLLATE "C"),
-    '(?s)' || CASE WHEN left(pattern COLLATE "C", 1) = '%' THEN '' ELSE '^' END
-    || btrim(holdfast_tsql.like_expression(btrim(pattern COLLATE "C", '%'), NULL), '^$')
-    || CASE WHEN right(pattern COLLATE "C", 1) = '%' THEN '' ELSE '$' END, 1, 1, 0, 'i')
-$$;
-
-CREATE OR REPLACE FUNCTION holdfast_tsql.replace_text(value text, part text, replacement text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN part COLLATE "C" = '' THEN value ELSE regexp_replace(value COLLATE "C",
-    regexp_replace(part COLLATE "C", '([^[:alnum:]])', '\\\\\\1', 'g'), replace(replacement COLLATE "C", E'\\\\', E'\\\\\\\\'), 'gi') END
-$$;
-
+${search}
 CREATE OR REPLACE FUNCTION holdfast_tsql.date_part_of(part text, value timestamp) RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE part
@@ -317,7 +290,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
       ELSE bytes::text END
     WHEN 'totalbytes' THEN 'int:' || (CASE WHEN b IN ('nchar', 'nvarchar') THEN 8 + length(v) * 2 WHEN b IN ('char', 'varchar') THEN 8 + length(v)
       WHEN b IN ('binary', 'varbinary') THEN 4 + octet_length(v::bytea) WHEN b = 'decimal' THEN 4 + bytes ELSE 2 + bytes END)::text
-    WHEN 'collation' THEN CASE WHEN b IN ('char', 'varchar', 'nchar', 'nvarchar') THEN 'nvarchar(128):SQL_Latin1_General_CP1_CI_AS' END
+    WHEN 'collation' THEN CASE WHEN b IN ('char', 'varchar', 'nchar', 'nvarchar') THEN 'nvarchar(128):' || holdfast_tsql.server_collation() END
   END END
   FROM (SELECT split_part(holdfast_tsql.variant_type(value), '(', 1) AS b, holdfast_tsql.variant_value(value) AS v,
     string_to_array(substring(holdfast_tsql.variant_type(value) FROM '\\((.*)\\)'), ',') AS a) AS t
@@ -415,6 +388,11 @@ BEGIN
     FROM sys.objects o WHERE o.object_id = id);
 END
 $$;
+CREATE OR REPLACE FUNCTION holdfast_tsql.collation_property(name text, property text) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT 'int:' || CASE lower(property COLLATE "C") WHEN 'codepage' THEN c.code_page WHEN 'lcid' THEN 1033
+      WHEN 'comparisonstyle' THEN c.style WHEN 'version' THEN c.version END
+    FROM holdfast_tsql.collation c WHERE lower(c.name COLLATE "C") = lower($1 COLLATE "C")
+$$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.server_property(name text) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT CASE lower(name COLLATE "C")
     WHEN 'productversion' THEN '16.0.1000.6'
@@ -422,7 +400,7 @@ CREATE OR REPLACE FUNCTION holdfast_tsql.server_property(name text) RETURNS text
     WHEN 'productlevel' THEN 'RTM'
     WHEN 'edition' THEN 'Standard Edition (64-bit)'
     WHEN 'engineedition' THEN '2'
-    WHEN 'collation' THEN 'SQL_Latin1_General_CP1_CI_AS'
+    WHEN 'collation' THEN holdfast_tsql.server_collation()
     WHEN 'servername' THEN 'holdfast'
     WHEN 'machinename' THEN 'holdfast'
     WHEN 'isintegratedsecurityonly' THEN '0'

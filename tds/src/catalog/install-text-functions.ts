@@ -176,7 +176,7 @@ END
 $$;
 CREATE OR REPLACE FUNCTION holdfast_tsql.database_property(name text, property text) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT CASE WHEN holdfast_tsql.database_id(name) IS NULL THEN NULL ELSE CASE lower(property COLLATE "C")
-    WHEN 'collation' THEN 'nvarchar(128):SQL_Latin1_General_CP1_CI_AS' WHEN 'status' THEN 'nvarchar(128):ONLINE'
+    WHEN 'collation' THEN 'nvarchar(128):' || holdfast_tsql.server_collation() WHEN 'status' THEN 'nvarchar(128):ONLINE'
     WHEN 'updateability' THEN 'nvarchar(128):' || CASE WHEN pg_is_in_recovery() THEN 'READ_ONLY' ELSE 'READ_WRITE' END
     WHEN 'useraccess' THEN 'nvarchar(128):MULTI_USER' WHEN 'recovery' THEN 'nvarchar(128):FULL'
     WHEN 'isansinulldefault' THEN 'int:0' WHEN 'isautoclose' THEN 'int:0' WHEN 'isautoshrink' THEN 'int:0' WHEN 'isfulltextenabled' THEN 'int:0'

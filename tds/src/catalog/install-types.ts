@@ -1,9 +1,36 @@
-/** The schema, the collation, and a domain for each T-SQL type that PostgreSQL lacks. */
+import { type Collation, collations, locales } from "../types/collation.ts";
+import { literal } from "./literal.ts";
+
+/** Statements that create a collation of PostgreSQL for each one of T-SQL, and the table of them. */
+const createCollations = collations
+  .map(({ backend, sensitivity }) => {
+    const name = `CREATE COLLATION IF NOT EXISTS holdfast_tsql."${backend}"`;
+    if (sensitivity === "bin") return `${name} (provider = libc, locale = 'C');`;
+    const { locale, isDeterministic } = locales[sensitivity];
+    return `${name} (provider = icu, locale = '${locale}', deterministic = ${isDeterministic});`;
+  })
+  .join("\n");
+
+/** COLLATIONPROPERTY: flags of what is ignored; 1 case, 2 accents, 65536 kana, 131072 width. */
+const styles = { ci_as: 196_609, cs_as: 196_608, ci_ai: 196_611, cs_ai: 196_610, bin: 0 } as const;
+
+function collationRow({ name, description, backend, sensitivity, isUtf8, wire }: Collation): string {
+  const version = (wire[3] ?? 0) >> 4;
+  const texts = [name, description, backend].map(literal);
+  return `(${[...texts, isUtf8 ? 65_001 : 1_252, styles[sensitivity], version].join(", ")})`;
+}
+
+/** The schema, the collations, and a domain for each T-SQL type that PostgreSQL lacks. */
 export const types = `
 CREATE SCHEMA IF NOT EXISTS holdfast_tsql;
 GRANT USAGE ON SCHEMA holdfast_tsql TO PUBLIC;
 
-CREATE COLLATION IF NOT EXISTS holdfast_tsql.ci_as (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+${createCollations}
+CREATE OR REPLACE VIEW holdfast_tsql.collation AS
+SELECT t.name, t.description, c.oid AS id, t.code_page, t.style, t.version
+  FROM (VALUES ${collations.map(collationRow).join(",\n    ")}) AS t (name, description, backend, code_page, style, version)
+  JOIN pg_collation c ON c.collname = t.backend AND c.collnamespace = 'holdfast_tsql'::regnamespace;
+GRANT SELECT ON holdfast_tsql.collation TO PUBLIC;
 
 -- Spelling of names with capitals. A row changes what is shown, never what is found, so any role may write it.
 CREATE TABLE IF NOT EXISTS holdfast_tsql.spelling (

@@ -1,3 +1,4 @@
+import { codePointCollation } from "../types/collation.ts";
 import { compiledModule, isCompiled, isModule, moduleText } from "./module-text.ts";
 
 /**
@@ -114,7 +115,7 @@ SELECT holdfast_tsql.schema_label(nspname)::varchar(128) COLLATE holdfast_tsql.c
 
 CREATE OR REPLACE VIEW sys.databases AS
 SELECT name::varchar(128) COLLATE holdfast_tsql.ci_as AS name, id AS database_id, NULL::int AS source_database_id, timestamp '2026-01-01' AS create_date, 160::int2 AS compatibility_level,
-       'SQL_Latin1_General_CP1_CI_AS'::text AS collation_name, 0::int2 AS user_access, 0::int2 AS is_read_only,
+       holdfast_tsql.server_collation()::text AS collation_name, 0::int2 AS user_access, 0::int2 AS is_read_only,
        0::int2 AS state, 'ONLINE'::text AS state_desc, 1::int2 AS snapshot_isolation_state, 1::int2 AS is_read_committed_snapshot_on
   FROM holdfast_tsql.databases_with_system();
 
@@ -196,7 +197,7 @@ SELECT holdfast_tsql.spelled(n.nspname, t.typname, '')::varchar(128) COLLATE hol
        COALESCE(d.precision, 0)::int2, COALESCE(d.scale, 0)::int2,
        (obj_description(t.oid, 'pg_type') IS DISTINCT FROM '-- T-SQL: {"kind":"alias","isNullable":false}')::int::int2, 1::int2,
        (t.typtype = 'c')::int::int2, 0::int2, NULL::int,
-       CASE WHEN d.name IN ('char', 'varchar', 'nchar', 'nvarchar', 'text', 'ntext') THEN 'SQL_Latin1_General_CP1_CI_AS' END::varchar(128)
+       CASE WHEN d.name IN ('char', 'varchar', 'nchar', 'nvarchar', 'text', 'ntext') THEN holdfast_tsql.server_collation() END::varchar(128)
   FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace JOIN sys.schemas s ON s.schema_id = n.oid::int8::int
   LEFT JOIN pg_class c ON c.oid = t.typrelid
   LEFT JOIN LATERAL holdfast_tsql.describe_type(t.oid, t.typtypmod) d ON t.typtype = 'd'
@@ -213,7 +214,7 @@ SELECT a.attrelid::int8::int AS object_id, holdfast_tsql.spelled(n.nspname, c.re
        t.id AS system_type_id, COALESCE(u.oid::int8::int, t.id) AS user_type_id,
        CASE WHEN d.name IN ('nchar', 'nvarchar') AND d.length > 0 THEN d.length * 2 ELSE COALESCE(d.length, t.max_length) END::int2 AS max_length,
        COALESCE(d.precision, 0)::int2 AS "precision", COALESCE(d.scale, 0)::int2 AS scale,
-       CASE WHEN d.name IN ('char', 'varchar', 'nchar', 'nvarchar', 'text', 'ntext') THEN 'SQL_Latin1_General_CP1_CI_AS' END::varchar(128) AS collation_name,
+       CASE WHEN d.name IN ('char', 'varchar', 'nchar', 'nvarchar', 'text', 'ntext') THEN COALESCE(l.name, '${codePointCollation.name}') END::varchar(128) AS collation_name,
        (NOT a.attnotnull)::int::int2 AS is_nullable, (a.attidentity <> '')::int::int2 AS is_identity,
        (a.attgenerated <> '')::int::int2 AS is_computed, 0::int2 AS is_rowguidcol, 0::int2 AS is_sparse, 0::int2 AS is_hidden,
        COALESCE(f.oid::int8::int, 0) AS default_object_id
@@ -223,6 +224,7 @@ SELECT a.attrelid::int8::int AS object_id, holdfast_tsql.spelled(n.nspname, c.re
   LEFT JOIN holdfast_tsql.system_type t ON t.name = d.name
   LEFT JOIN pg_type u ON u.oid = a.atttypid AND u.typtype = 'd' AND u.typnamespace <> 'holdfast_tsql'::regnamespace
   LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+  LEFT JOIN holdfast_tsql.collation l ON l.id = a.attcollation
  WHERE a.attnum > 0 AND NOT a.attisdropped
    AND CASE WHEN c.relkind IN ('r', 'p', 'v') THEN has_table_privilege(c.oid, 'SELECT')
      WHEN c.relkind = 'c' THEN has_type_privilege(c.reltype, 'USAGE') ELSE false END;

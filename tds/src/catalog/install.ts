@@ -1,3 +1,4 @@
+import { quoteName } from "../bind/object-name.ts";
 import { databases, type InstallationOptions } from "./install-databases.ts";
 import { functions } from "./install-functions.ts";
 import { textFunctions } from "./install-text-functions.ts";
@@ -10,5 +11,7 @@ import { views } from "./install-views.ts";
  * the layout of a service never changes.
  */
 export function installation(options: InstallationOptions): string {
-  return [types, databases(options), functions, textFunctions, views].join("\n");
+  // Texts of the catalog compare in the collation of the service; names in functions ignore their case in every one.
+  const catalog = views.replaceAll("holdfast_tsql.ci_as", `holdfast_tsql.${quoteName(options.collation.backend)}`);
+  return [types, databases(options), functions, textFunctions, catalog].join("\n");
 }

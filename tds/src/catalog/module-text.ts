@@ -2,6 +2,7 @@ import { parseDataType } from "../parse/data-type.ts";
 import { tokenize } from "../parse/lexer.ts";
 import { parseQuery } from "../parse/queries.ts";
 import { TokenStream } from "../parse/token-stream.ts";
+import { findCollation } from "../types/collation.ts";
 import { type TsqlType, typeText } from "../types/tsql-type.ts";
 
 /*
@@ -55,7 +56,9 @@ export interface StoredModule {
 
 /** The first line of the source of a module, and its line end. */
 export function moduleHeader({ kind, text, columns }: StoredModule): string {
-  const list = columns?.map(({ name, type, isNullable }) => ({ name, type: typeText(type), isNullable }));
+  const list = columns?.map(({ name, type, isNullable }) => {
+    return { name, type: typeText(type), isNullable, ...(type.collation && { collation: type.collation }) };
+  });
   return `${header}${JSON.stringify({ kind, text, ...(list && { columns: list }) })}\n`;
 }
 
@@ -66,15 +69,15 @@ export function parseModuleHeader(source: string): StoredModule | undefined {
     const { kind, text, columns } = JSON.parse(source.slice(header.length, source.indexOf("\n"))) as {
       kind: ModuleKind;
       text: string;
-      columns?: { name: string; type: string; isNullable: boolean }[];
+      columns?: { name: string; type: string; isNullable: boolean; collation?: string }[];
     };
     if (!["FN", "IF", "TF", "TR"].includes(kind)) return undefined;
     // Types are parsed, not taken: whoever may create functions could write any text there.
-    const list = columns?.map(({ name, type, isNullable }) => ({
-      name,
-      type: parseDataType(new TokenStream(tokenize(type), parseQuery)),
-      isNullable,
-    }));
+    const list = columns?.map(({ name, type, isNullable, collation }) => {
+      const parsed = parseDataType(new TokenStream(tokenize(type), parseQuery));
+      const found = collation === undefined ? undefined : findCollation(collation);
+      return { name, type: found === undefined ? parsed : { ...parsed, collation: found.name }, isNullable };
+    });
     return { kind, text, ...(list && { columns: list }) };
   } catch {
     return undefined;

@@ -5,6 +5,8 @@ import { parseModuleText } from "../parse/batch.ts";
 import { isModule, moduleText, type ModuleColumn, parseModuleHeader, type StoredModule } from "./module-text.ts";
 import type { UserTypes } from "./user-types.ts";
 import { typeOfDomain, typeOfOid } from "../types/backend-type.ts";
+import { type Collation, collationOfBackend } from "../types/collation.ts";
+import { isCharacter } from "../types/tsql-type.ts";
 
 export interface TableDefinition {
   readonly schema: string;
@@ -58,7 +60,8 @@ SELECT n.nspname, c.relname, a.attname,
        CASE WHEN b.typtype = 'd' THEN b.typtypmod WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
        NOT a.attnotnull AND NOT t.typnotnull, a.attidentity, a.attgenerated,
        CASE n.nspname WHEN 'tsql_information_schema' THEN upper(a.attname) ELSE COALESCE(s.spelling, a.attname) END,
-       array_position(i.indkey::int2[], a.attnum), c.relkind = 'v'
+       array_position(i.indkey::int2[], a.attnum), c.relkind = 'v',
+       (SELECT l.collname FROM pg_catalog.pg_collation l WHERE l.oid = a.attcollation)
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -90,7 +93,7 @@ SELECT p.prosrc, pg_catalog.has_function_privilege(p.oid, 'EXECUTE'), n.nspname,
 type Query = (sql: string, values: readonly string[]) => Promise<(string | null)[][]>;
 
 /** Creates the cache of table definitions of one session; `clear` is called after DDL of any session. */
-export function createTableCatalog(query: Query, types: UserTypes): TableCatalog {
+export function createTableCatalog(query: Query, types: UserTypes, collation: Collation): TableCatalog {
   const tables = new Map<string, TableDefinition | undefined>();
   const procedures = new Map<string, Procedure>();
   const functions = new Map<string, UserFunction>();
@@ -137,7 +140,7 @@ export function createTableCatalog(query: Query, types: UserTypes): TableCatalog
       for (const name of names) {
         if (tables.has(key(name))) continue;
         const rows = await query(columnsQuery, [name.schema, name.name]);
-        const table = tableOf(name, rows, spellings.get(key(name)));
+        const table = tableOf(name, rows, collation, spellings.get(key(name)));
         // Absent tables are not cached: a later statement of the batch may create them.
         if (table !== undefined) tables.set(key(name), table);
       }
@@ -160,14 +163,17 @@ function columnOf({ name: spelling, type, isNullable }: ModuleColumn): ColumnSou
 function tableOf(
   name: ObjectName,
   rows: readonly (string | null)[][],
+  service: Collation,
   spellings?: ReadonlyMap<string, string>,
 ): TableDefinition | undefined {
   const [first] = rows;
   if (first === undefined) return undefined;
   const tableRows = rows.filter((row) => row[0] === first[0] && row[1] === first[1]);
   const columns = tableRows.map(
-    ([, , attribute, domain, oid, typmod, nullable, identity, generated, spelling]): ColumnSource => {
-      const type = (domain == null ? undefined : typeOfDomain(domain)) ?? typeOfOid(Number(oid), Number(typmod));
+    ([, , attribute, domain, oid, typmod, nullable, identity, generated, spelling, , , backend]): ColumnSource => {
+      const base = (domain == null ? undefined : typeOfDomain(domain)) ?? typeOfOid(Number(oid), Number(typmod));
+      const collation = isCharacter(base) && backend != null ? collationOfBackend(backend) : service;
+      const type = collation.name === service.name ? base : { ...base, collation: collation.name };
       return {
         name: attribute ?? "",
         spelling: spellings?.get(attribute ?? "") ?? spelling ?? "",

@@ -7,6 +7,7 @@ import { refuse } from "../parse/features.ts";
 import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { castType } from "../types/backend-type.ts";
+import { type Collation, collateText, findCollation } from "../types/collation.ts";
 import { isCharacter, type TsqlType, type UserTypeName, type Value } from "../types/tsql-type.ts";
 
 /** An SQL expression for PostgreSQL, with its type in T-SQL. */
@@ -15,6 +16,8 @@ export interface Typed {
   readonly type: TsqlType;
   /** True if the expression has a column's collation, so that comparisons need no COLLATE clause. */
   readonly isCollated: boolean;
+  /** True if a COLLATE clause names the collation, before which that of columns yields. */
+  readonly isExplicit?: boolean;
   readonly isNull?: boolean;
   /** True for the text of FOR JSON. */
   readonly isJson?: boolean;
@@ -34,6 +37,8 @@ export interface Variable {
 
 /** Values of the session for functions such as SCOPE_IDENTITY() and for global variables such as @@ROWCOUNT. */
 export interface SessionValues extends Databases {
+  /** Collation of the service. */
+  readonly collation: Collation;
   /** Current database in its spelling. */
   readonly databaseName: string;
   readonly user: string;
@@ -57,6 +62,8 @@ export interface OutputColumn {
   readonly isJson?: boolean;
   /** True for the literal NULL, whose type follows from where it stands. */
   readonly isNull?: boolean;
+  /** True for a text in an operand of UNION that has no collation yet. */
+  readonly isPlain?: boolean;
   /** Name in FROM of the table whose column it is, in lower case; undefined for other expressions. */
   readonly source?: string;
 }
@@ -153,6 +160,16 @@ export class EmitContext {
     }
     const cast = type.name === "char" || type.name === "nchar" ? "text" : castType(type);
     return { sql: `$${number}::${cast}`, type, isCollated: false };
+  }
+
+  /** The collation of a type of text: the service's, unless the type names another. */
+  collationOf({ collation }: TsqlType): Collation {
+    return (collation === undefined ? undefined : findCollation(collation)) ?? this.session.collation;
+  }
+
+  /** COLLATE clause of PostgreSQL for texts of the type. */
+  collate(type: TsqlType): string {
+    return collateText(this.collationOf(type));
   }
 
   objectName(path: Path, line: number): ObjectName {

@@ -12,12 +12,19 @@ import {
 } from "../types/tsql-type.ts";
 import type { Typed } from "./context.ts";
 
-export const collate = 'COLLATE holdfast_tsql."ci_as"';
-
 /** CAST and CONVERT: longer values are truncated, and fractions are removed from integers without rounding. */
 export function castTo(operand: Typed, type: TsqlType, style?: string): Typed {
   const target = castType(type);
-  return { sql: castText(operand, type, target, style), type, isCollated: false };
+  const sql = castText(operand, type, target, style);
+  // A cast of a text to a text keeps the collation.
+  if (!isCharacter(operand.type) || !isCharacter(type) || type.name === "xml") return { sql, type, isCollated: false };
+  const { isCollated, isExplicit } = operand;
+  return { sql, type: collatedLike(type, operand.type), isCollated, ...(isExplicit === true && { isExplicit }) };
+}
+
+/** The type with the collation of another type of text. */
+export function collatedLike(type: TsqlType, { collation }: TsqlType): TsqlType {
+  return collation === undefined || type.collation !== undefined ? type : { ...type, collation };
 }
 
 /** TRY_CAST: NULL for a string that does not represent a value of the type. */

@@ -6,9 +6,9 @@ import type { CreateModule, FunctionDefinition, TriggerDefinition, TriggerEvent 
 import { refuse } from "../parse/features.ts";
 import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
+import { collateText } from "../types/collation.ts";
 import { isCharacter, type TsqlType } from "../types/tsql-type.ts";
 import type { EmitContext, ModuleNames } from "./context.ts";
-import { collate } from "./conversions.ts";
 import { emitCreateTable, spellings } from "./ddl.ts";
 import { bodyLabel, declareParameters, ModuleBody, parameterTypes, plainType } from "./module-body.ts";
 import { emitQuery } from "./queries.ts";
@@ -111,10 +111,14 @@ function emitInline(
   head: string,
   newContext: NewContext,
 ): string {
+  const { collation } = newContext(noNames).session;
   const variables = new Map(
     parameters.map(({ name, type }, index) => {
       const isText = isCharacter(type) && type.name !== "xml";
-      return [name.toLowerCase(), { sql: isText ? `($${index + 1} ${collate})` : `$${index + 1}`, type }];
+      return [
+        name.toLowerCase(),
+        { sql: isText ? `($${index + 1} ${collateText(collation)})` : `$${index + 1}`, type },
+      ];
     }),
   );
   const { sql, columns } = emitQuery(query, newContext({ variables, tables: new Map() }));

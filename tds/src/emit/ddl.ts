@@ -10,7 +10,7 @@ import { SqlError } from "../run/sql-error.ts";
 import { castType, columnType } from "../types/backend-type.ts";
 import { isCharacter, type TsqlType } from "../types/tsql-type.ts";
 import type { EmitContext } from "./context.ts";
-import { assignTo, collate } from "./conversions.ts";
+import { assignTo } from "./conversions.ts";
 import { emitExpression, emitPredicate } from "./expressions.ts";
 import { emitQuery } from "./queries.ts";
 
@@ -113,7 +113,7 @@ function emitCreateType({ path, definition }: CreateType, name: ObjectName, cont
   );
   const attributes = columns.map((column) => {
     const type = columnType(checkedType(typeOf(column), column.name));
-    return `${quoteName(column.name.toLowerCase())} ${type.sql} ${collationText(typeOf(column), column.collation)}`;
+    return `${quoteName(column.name.toLowerCase())} ${type.sql} ${collationText(typeOf(column), context)}`;
   });
   return [
     ...domains(columns),
@@ -234,7 +234,7 @@ function columnText(column: ColumnDefinition, columns: readonly ColumnDefinition
   const parts = [
     name,
     sql,
-    collationText(type, column.collation),
+    collationText(type, context),
     isNullable === false || isKey || column.identity !== undefined ? "NOT NULL" : "",
     column.identity === undefined
       ? ""
@@ -250,10 +250,8 @@ function identityBounds({ seed, increment }: NonNullable<ColumnDefinition["ident
   return BigInt(seed) < 1n ? ` MINVALUE ${seed}` : "";
 }
 
-/** Collation of a column: case-insensitive, unless the statement names a case-sensitive or binary one. */
-function collationText(type: TsqlType, collation: string | undefined): string {
-  if (!isCharacter(type) || type.name === "xml") return "";
-  return collation !== undefined && /_CS_|_BIN/i.test(collation) ? 'COLLATE "C"' : collate;
+function collationText(type: TsqlType, context: EmitContext): string {
+  return !isCharacter(type) || type.name === "xml" ? "" : context.collate(type);
 }
 
 function defaultValue(
@@ -327,7 +325,6 @@ function emitAlterTable(ddl: Extract<Ddl, { kind: "alterTable" }>, context: Emit
           identity: undefined,
           default: undefined,
           computed: undefined,
-          collation: undefined,
           constraints: [],
         }),
       );
@@ -368,7 +365,7 @@ function emitAlterTable(ddl: Extract<Ddl, { kind: "alterTable" }>, context: Emit
       const { column } = action;
       const quotedColumn = quoteName(column.name.toLowerCase());
       const type = typeOf(column);
-      const collation = collationText(type, column.collation);
+      const collation = collationText(type, context);
       const nullable = `ALTER COLUMN ${quotedColumn} ${column.isNullable === false ? "SET" : "DROP"} NOT NULL`;
       return [
         ...domains([column]),

@@ -6,7 +6,8 @@ import { commonType, decimalShape, isCharacter, isNumeric, isTemporal, type Tsql
 import { qualified, quoteName } from "../bind/object-name.ts";
 import type { Scope } from "../bind/scope.ts";
 import type { EmitContext, Typed } from "./context.ts";
-import { castTo, collate, implicitly, tryCastTo } from "./conversions.ts";
+import { emitCollate, kindOf, textCollation } from "./collations.ts";
+import { castTo, implicitly, tryCastTo } from "./conversions.ts";
 
 /** Translates an expression to PostgreSQL. */
 export function emitExpression(expression: Expression, scope: Scope, context: EmitContext): Typed {
@@ -34,12 +35,8 @@ export function emitExpression(expression: Expression, scope: Scope, context: Em
     }
     case "subquery":
       return emitSubquery(expression.query, scope, context);
-    case "collate": {
-      const operand = emitExpression(expression.operand, scope, context);
-      const isSensitive = /_CS_|_BIN/i.test(expression.collation);
-      const sql = isSensitive ? `(${operand.sql} COLLATE "C")` : `(${operand.sql} ${collate})`;
-      return { ...operand, sql, isCollated: true };
-    }
+    case "collate":
+      return emitCollate(emitExpression(expression.operand, scope, context), expression.collation, context);
     case "nextValue": {
       const sequence = qualified(context.objectName(expression.path, expression.line));
       return { sql: `nextval(${escapeLiteral(sequence)}::regclass)`, type: { name: "bigint" }, isCollated: false };
@@ -186,7 +183,7 @@ function emitCase(expression: Extract<Expression, { kind: "case" }>, scope: Scop
     const condition =
       operand === undefined
         ? emitPredicate(when as Predicate, scope, context)
-        : emitComparison("=", operand, emitExpression(when as Expression, scope, context));
+        : emitComparison("=", operand, emitExpression(when as Expression, scope, context), context);
     return { condition, value: emitExpression(consequent, scope, context) };
   });
   const otherwise = expression.otherwise && emitExpression(expression.otherwise, scope, context);
@@ -216,7 +213,7 @@ export function emitPredicate(predicate: Predicate, scope: Scope, context: EmitC
     case "not":
       return `(NOT ${emitPredicate(predicate.operand, scope, context)})`;
     case "compare":
-      return emitComparison(predicate.operator, expression(predicate.left), expression(predicate.right));
+      return emitComparison(predicate.operator, expression(predicate.left), expression(predicate.right), context);
     case "quantified": {
       const { sql } = context.emitters.query(predicate.query, context, scope);
       return `(${expression(predicate.left).sql} ${predicate.operator} ${predicate.quantifier} (${sql}))`;
@@ -225,8 +222,8 @@ export function emitPredicate(predicate: Predicate, scope: Scope, context: EmitC
       return `(${expression(predicate.operand).sql} IS ${predicate.isNegated ? "NOT " : ""}NULL)`;
     case "between": {
       const operand = expression(predicate.operand);
-      const low = emitComparison(">=", operand, expression(predicate.low));
-      const high = emitComparison("<=", operand, expression(predicate.high));
+      const low = emitComparison(">=", operand, expression(predicate.low), context);
+      const high = emitComparison("<=", operand, expression(predicate.high), context);
       return `(${predicate.isNegated ? "NOT " : ""}(${low} AND ${high}))`;
     }
     case "in":
@@ -236,9 +233,9 @@ export function emitPredicate(predicate: Predicate, scope: Scope, context: EmitC
       const matched = expression(predicate.operand);
       if (matched.type.name === "sql_variant")
         throw new SqlError(8116, "Argument data type sql_variant is invalid for argument 1 of like function.");
-      const operand = `(${matched.sql})::text`;
-      const pattern = `(${expression(predicate.pattern).sql})::text`;
-      return `(${predicate.isNegated ? "NOT " : ""}holdfast_tsql.is_like(${operand}, ${pattern}, ${escape}))`;
+      const pattern = expression(predicate.pattern);
+      const list = [`(${matched.sql})::text`, `(${pattern.sql})::text`, escape, ...kindOf([matched, pattern], context)];
+      return `(${predicate.isNegated ? "NOT " : ""}holdfast_tsql.is_like(${list.join(", ")}))`;
     }
     case "updated":
       return context.updated(predicate.column);
@@ -253,28 +250,27 @@ function emitIn(predicate: Extract<Predicate, { kind: "in" }>, scope: Scope, con
   if ("kind" in predicate.list) {
     const { sql, columns } = context.emitters.query(predicate.list, context, scope);
     const type = commonType(operand.type, columns[0]?.type ?? operand.type);
-    const left = implicitly(operand, type);
-    const leftText = isCharacter(type) && !left.isCollated ? `(${left.sql} ${collate})` : left.sql;
-    return `(${leftText} ${negation}IN (${sql}))`;
+    return `(${implicitly(operand, type).sql} ${negation}IN (${sql}))`;
   }
   const values = predicate.list.map((value) => emitExpression(value, scope, context));
   // One comparison for each value, since the conversion depends on the types of both.
-  return `(${negation}(${values.map((value) => emitComparison("=", operand, value)).join(" OR ")}))`;
+  return `(${negation}(${values.map((value) => emitComparison("=", operand, value, context)).join(" OR ")}))`;
 }
 
 /**
- * Compares two operands in their common type. Strings are compared under the database's collation, without trailing
- * blanks.
+ * Compares two operands in their common type. Strings are compared under the collation of a column or COLLATE clause,
+ * or that of the service, without trailing blanks.
  */
-export function emitComparison(operator: string, left: Typed, right: Typed): string {
+export function emitComparison(operator: string, left: Typed, right: Typed, context: EmitContext): string {
   if (left.isNull === true || right.isNull === true) return `(${left.sql} ${operator} ${right.sql})`;
   const type = commonType(left.type, right.type);
   const a = implicitly(left, type);
   const b = implicitly(right, type);
   if (type.name === "sql_variant") return `(${variantKey(a)} ${operator} ${variantKey(b)})`;
   if (!isCharacter(type)) return `(${a.sql} ${operator} ${b.sql})`;
+  textCollation([left, right], context);
   const isCollated = left.isCollated || right.isCollated;
-  return `(${trimmed(a)} ${operator} ${trimmed(b)}${isCollated ? "" : ` ${collate}`})`;
+  return `(${trimmed(a)} ${operator} ${trimmed(b)}${isCollated ? "" : ` ${context.collate({ name: "varchar" })}`})`;
 }
 
 /** Variants compare by the families of their base types, then by their values. */
@@ -293,5 +289,6 @@ export function emitOrder({ expression, isDescending }: OrderItem, scope: Scope,
   const needsCollation = isCharacter(operand.type) && !operand.isCollated;
   const nulls = operand.column?.isNullable === false ? "" : ` NULLS ${isDescending ? "LAST" : "FIRST"}`;
   if (operand.type.name === "sql_variant") return `${variantKey(operand)}${isDescending ? " DESC" : ""}${nulls}`;
-  return `${operand.sql}${needsCollation ? ` ${collate}` : ""}${isDescending ? " DESC" : ""}${nulls}`;
+  const collate = needsCollation ? ` ${context.collate(operand.type)}` : "";
+  return `${operand.sql}${collate}${isDescending ? " DESC" : ""}${nulls}`;
 }

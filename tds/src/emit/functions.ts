@@ -6,7 +6,7 @@ import { SqlError } from "../run/sql-error.ts";
 import { isCharacter, type TsqlType } from "../types/tsql-type.ts";
 import { aggregates } from "./aggregates.ts";
 import type { EmitContext, Typed } from "./context.ts";
-import { implicitly } from "./conversions.ts";
+import { collatedLike, implicitly } from "./conversions.ts";
 import { dateFunctions } from "./date-functions.ts";
 import { emitComparison, emitExpression, emitOrder, emitPredicate, typeOfAll } from "./expressions.ts";
 import { plainFunctions } from "./plain-functions.ts";
@@ -67,8 +67,10 @@ export function emitCall(call: Call, scope: Scope, context: EmitContext): Typed 
     const message = `The function ${name.toLowerCase()} takes ${known.minimum} to ${known.maximum} arguments.`;
     throw new SqlError(174, message, { severity: 15, line: call.line });
   }
-  const { sql, type, isJson } = known.emit(list, context);
-  const isCollated = isCharacter(type) && list.some((value) => value.isCollated);
+  const { sql, type: own, isJson } = known.emit(list, context);
+  const isCollated = isCharacter(own) && list.some((value) => value.isCollated);
+  const text = isCharacter(own) ? list.find((value) => value.type.collation !== undefined) : undefined;
+  const type = text === undefined ? own : collatedLike(own, text.type);
   return { sql, type, isCollated, ...(isJson === true && { isJson }) };
 }
 
@@ -94,7 +96,7 @@ function emitConditional(
     }
     case "NULLIF":
       return {
-        sql: `(CASE WHEN ${emitComparison("=", first, second)} THEN NULL ELSE ${first.sql} END)`,
+        sql: `(CASE WHEN ${emitComparison("=", first, second, context)} THEN NULL ELSE ${first.sql} END)`,
         type: first.type,
         isCollated,
       };
@@ -128,7 +130,13 @@ function emitAggregate(call: Call, name: string, scope: Scope, context: EmitCont
   } = known(list, call.isDistinct ? "DISTINCT " : "", call.withinGroup && order(call.withinGroup, scope, context));
   const over = call.over === undefined ? "" : ` OVER (${windowText(call.over, scope, context)})`;
   const sql = wrap === undefined ? `${text}${over}` : wrap(`${text}${over}`);
-  return { sql, type, isCollated: isCharacter(type) };
+  const [value] = list;
+  if (!isCharacter(type)) return { sql, type, isCollated: false };
+  return {
+    sql,
+    type: value === undefined ? type : collatedLike(type, value.type),
+    isCollated: value?.isCollated === true,
+  };
 }
 
 function order(items: readonly OrderItem[], scope: Scope, context: EmitContext): string {

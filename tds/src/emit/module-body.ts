@@ -8,7 +8,7 @@ import { SqlError } from "../run/sql-error.ts";
 import { assignmentType, castType } from "../types/backend-type.ts";
 import { isCharacter, isInteger, type TsqlType } from "../types/tsql-type.ts";
 import type { EmitContext, ModuleNames } from "./context.ts";
-import { castTo, collate } from "./conversions.ts";
+import { castTo } from "./conversions.ts";
 import { emitDelete, emitInsert, emitMerge, emitUpdate } from "./dml.ts";
 import { emitExpression, emitPredicate } from "./expressions.ts";
 import { emitQuery } from "./queries.ts";
@@ -21,11 +21,6 @@ const nvarcharMax: TsqlType = { name: "nvarchar", length: "max" };
 const rowCount = quoteName("@@rowcount");
 /** Label of the block of the statements of a trigger, which RETURN leaves. */
 export const bodyLabel = quoteName(":body");
-
-/** Type of a variable in PL/pgSQL. All texts have one collation, so that comparisons of them are defined. */
-function variableType(type: TsqlType): string {
-  return `${assignmentType(type)}${isCharacter(type) && type.name !== "xml" ? ` ${collate}` : ""}`;
-}
 
 /** Statements of T-SQL as PL/pgSQL, with the declarations that they need. */
 export class ModuleBody {
@@ -60,7 +55,13 @@ export class ModuleBody {
     if (this.#variables.has(folded))
       throw new SqlError(134, `The variable name '${name}' has already been declared.`, { severity: 15 });
     this.#variables.set(folded, { sql: quoteName(folded), type });
-    this.declarations.push(`${quoteName(folded)} ${variableType(type)}${value};`);
+    this.declarations.push(`${quoteName(folded)} ${this.#variableType(type)}${value};`);
+  }
+
+  /** Type of a variable in PL/pgSQL. All texts have one collation, so that comparisons of them are defined. */
+  #variableType(type: TsqlType): string {
+    const isText = isCharacter(type) && type.name !== "xml";
+    return `${assignmentType(type)}${isText ? ` ${this.context().collate(type)}` : ""}`;
   }
 
   /** A context for one statement; after it, `check` finds parts that need the front end. */

@@ -2,6 +2,7 @@ import { escapeLiteral } from "../run/backend.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { isBinary, isCharacter, isInteger, isNumeric, isTemporal, type TsqlType } from "../types/tsql-type.ts";
 import type { FunctionEmission, Typed } from "./context.ts";
+import { kindOf } from "./collations.ts";
 import { castTo, implicitly } from "./conversions.ts";
 
 const int: TsqlType = { name: "int" };
@@ -156,16 +157,16 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
     sql: `right(${text(value)}, ${integer(length)})`,
     type: stringTypeLike(value),
   })),
-  CHARINDEX: ranged(2, 3, ([part, value, start]) => ({
-    sql: `holdfast_tsql.char_index(${text(part)}, ${text(value)}, ${start === undefined ? "1" : integer(start)})`,
+  CHARINDEX: ranged(2, 3, ([part, value, start], context) => ({
+    sql: `holdfast_tsql.char_index(${[text(part), text(value), start === undefined ? "1" : integer(start), ...kindOf([part, value], context)].join(", ")})`,
     type: int,
   })),
-  PATINDEX: fixed(2, ([pattern, value]) => ({
-    sql: `holdfast_tsql.pat_index(${text(pattern)}, ${text(value)})`,
+  PATINDEX: fixed(2, ([pattern, value], context) => ({
+    sql: `holdfast_tsql.pat_index(${[text(pattern), text(value), ...kindOf([pattern, value], context)].join(", ")})`,
     type: int,
   })),
-  REPLACE: fixed(3, ([value, from, to]) => ({
-    sql: `holdfast_tsql.replace_text(${text(value)}, ${text(from)}, ${text(to)})`,
+  REPLACE: fixed(3, ([value, from, to], context) => ({
+    sql: `holdfast_tsql.replace_text(${[text(value), text(from), text(to), ...kindOf([value, from], context)].join(", ")})`,
     type: stringTypeLike(value, longest(value)),
   })),
   STUFF: fixed(4, ([value, start, length, insert]) => ({
@@ -336,6 +337,10 @@ export const plainFunctions: Readonly<Record<string, FunctionEmission>> = {
   OBJECTPROPERTY: fixed(2, ([id, property]) => ({
     sql: `holdfast_tsql.object_property(${integer(id)}, ${text(property)})`,
     type: int,
+  })),
+  COLLATIONPROPERTY: fixed(2, ([name, property]) => ({
+    sql: onceFor(`holdfast_tsql.collation_property(${text(name)}, ${text(property)})`),
+    type: variant,
   })),
   SERVERPROPERTY: fixed(1, ([name]) => ({ sql: `holdfast_tsql.server_property(${text(name)})`, type: nvarchar(128) })),
   DB_NAME: ranged(0, 1, ([id], { session }) => ({

@@ -5,9 +5,9 @@ import type { CommonTable, Query, QueryBody, Select, SelectItem, TableSource, To
 import { refuse } from "../parse/features.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { castType } from "../types/backend-type.ts";
-import { commonType, type TsqlType } from "../types/tsql-type.ts";
+import { commonType, isCharacter, type TsqlType } from "../types/tsql-type.ts";
 import type { EmitContext, EmittedQuery, OutputColumn, Typed } from "./context.ts";
-import { castTo, implicitly } from "./conversions.ts";
+import { castTo, collatedLike, implicitly } from "./conversions.ts";
 import { emitExpression, emitOrder, emitPredicate } from "./expressions.ts";
 import { emitRowFormat } from "./row-format.ts";
 import { emitTableCall } from "./user-functions.ts";
@@ -113,10 +113,10 @@ interface EmittedBody extends EmittedQuery {
   readonly scope: Scope | undefined;
 }
 
-function emitBody(body: QueryBody, context: EmitContext, outer?: Scope): EmittedBody {
+function emitBody(body: QueryBody, context: EmitContext, outer?: Scope, isOperand = false): EmittedBody {
   switch (body.kind) {
     case "select":
-      return emitSelect(body, context, outer);
+      return emitSelect(body, context, outer, isOperand);
     case "nested": {
       const { sql, columns } = emitQuery(body.query, context, outer);
       return { sql: `(${sql})`, columns, scope: undefined };
@@ -128,13 +128,18 @@ function emitBody(body: QueryBody, context: EmitContext, outer?: Scope): Emitted
         const message = "All queries combined by UNION, INTERSECT or EXCEPT must have the same number of columns.";
         throw new SqlError(205, message);
       }
-      const columns = left.columns.map((column, index) => {
+      const columns = left.columns.map((leftColumn, index) => {
+        const { isPlain: _, ...column } = leftColumn;
         const rightColumn = right.columns[index] ?? column;
         const isNullable = column.isNullable || rightColumn.isNullable;
         const isNull = column.isNull === true && rightColumn.isNull === true;
-        return { ...column, type: unionType(column, rightColumn), isNullable, isIdentity: false, isNull };
+        const type = unionType(column, rightColumn);
+        return { ...column, type, isNullable, isIdentity: false, isNull };
       });
-      const [first, second] = [left, right].map((part) => convertColumns(part, columns, context));
+      // The collation of one part is that of both.
+      const isPlain = left.columns.map((column, index) => column.isPlain && right.columns[index]?.isPlain);
+      const first = convertColumns(left, columns, context, isPlain);
+      const second = convertColumns(right, columns, context, []);
       return { sql: `${first} ${body.operator} ${second}`, columns, scope: undefined };
     }
   }
@@ -146,13 +151,19 @@ function unionType(left: OutputColumn, right: OutputColumn): TsqlType {
 }
 
 /** The text of a part of a UNION whose columns have the common types; PostgreSQL converts fewer of them itself. */
-function convertColumns(part: EmittedBody, columns: readonly OutputColumn[], context: EmitContext): string {
+function convertColumns(
+  part: EmittedBody,
+  columns: readonly OutputColumn[],
+  context: EmitContext,
+  isPlain: readonly (boolean | undefined)[],
+): string {
   const alias = context.freshAlias();
   const values = part.columns.map(({ type, isNull = false }, index) => {
     const sql = `${alias}.c${index}`;
     const target = columns[index]?.type ?? type;
     if (isNull) return target.name === type.name ? sql : `NULL::${castType(target)}`;
-    return implicitly({ sql, type, isCollated: true }, target).sql;
+    const value = implicitly({ sql, type, isCollated: isPlain[index] !== true }, target);
+    return collatedText(value, context);
   });
   if (values.every((sql, index) => sql === `${alias}.c${index}`)) return part.sql;
   const names = part.columns.map((_, index) => `c${index}`);
@@ -165,15 +176,15 @@ function convertColumns(part: EmittedBody, columns: readonly OutputColumn[], con
 
 /** Emits a part of a UNION, EXCEPT or INTERSECT, whose TOP applies to that part only. */
 function emitOperand(body: QueryBody, context: EmitContext, outer?: Scope): EmittedBody {
-  const emitted = emitBody(body, context, outer);
+  const emitted = emitBody(body, context, outer, true);
   if (body.kind !== "select" || body.top === undefined) return emitted;
   return { ...emitted, sql: `(${emitted.sql} ${emitTop(body.top, context, outer)})` };
 }
 
-function emitSelect(select: Select, context: EmitContext, outer?: Scope): EmittedBody {
+function emitSelect(select: Select, context: EmitContext, outer: Scope | undefined, isOperand: boolean): EmittedBody {
   const scope = new Scope(outer);
   const from = select.from.map((source) => emitSource(source, scope, context)).join(", ");
-  const items = select.items.flatMap((item) => emitItem(item, scope, context));
+  const items = select.items.flatMap((item) => emitItem(item, scope, context, isOperand));
   const group = select.groupBy.map((expression) => emitExpression(expression, scope, context).sql);
   const parts = [
     `SELECT ${select.isDistinct ? "DISTINCT " : ""}${items.map(({ sql }) => sql).join(", ")}`,
@@ -194,8 +205,16 @@ interface EmittedItem {
   readonly column: OutputColumn;
 }
 
-/** An item of a select list or of OUTPUT; a star is expanded to an item for each column. */
-export function emitItem({ expression, alias }: SelectItem, scope: Scope, context: EmitContext): EmittedItem[] {
+/**
+ * An item of a select list or of OUTPUT; a star is expanded to an item for each column. In an operand of UNION texts
+ * without a collation remain so, since the other operand may have one.
+ */
+export function emitItem(
+  { expression, alias }: SelectItem,
+  scope: Scope,
+  context: EmitContext,
+  isOperand = false,
+): EmittedItem[] {
   if (expression.kind === "star") {
     const qualifier = expression.path.at(-1)?.toLowerCase();
     const sources = scope.sources.filter((source) => qualifier === undefined || matches(source, qualifier));
@@ -210,7 +229,8 @@ export function emitItem({ expression, alias }: SelectItem, scope: Scope, contex
   }
   const typed = emitExpression(expression, scope, context);
   const name = alias ?? (expression.kind === "column" ? (expression.path.at(-1) ?? "") : "");
-  const sql = typed.isNull === true ? castTo(typed, typed.type).sql : typed.sql;
+  const collated = isOperand ? typed.sql : collatedText(typed, context);
+  const sql = typed.isNull === true ? castTo(typed, typed.type).sql : collated;
   return [
     {
       sql: name === "" ? sql : `${sql} AS ${quoteName(name.toLowerCase())}`,
@@ -219,13 +239,20 @@ export function emitItem({ expression, alias }: SelectItem, scope: Scope, contex
   ];
 }
 
-function outputColumn(name: string, { type, column, isJson, isNull }: Typed): OutputColumn {
+/** A text that has no collation gets that of the service, in which outer queries then compare it. */
+function collatedText({ sql, type, isCollated, isNull }: Typed, context: EmitContext): string {
+  const isPlain = isCharacter(type) && type.name !== "xml" && !isCollated && isNull !== true;
+  return isPlain ? `(${sql} ${context.collate(type)})` : sql;
+}
+
+function outputColumn(name: string, { type, column, isJson, isNull, isCollated }: Typed): OutputColumn {
   const isNullable = column?.isNullable ?? true;
   return {
     name,
     type,
     isNullable,
     isIdentity: column?.isIdentity ?? false,
+    ...(isCharacter(type) && !isCollated && { isPlain: true }),
     ...(isJson === true && { isJson }),
     ...(isNull === true && { isNull }),
     ...(column !== undefined && { source: column.source }),
@@ -269,7 +296,10 @@ export function emitSource(source: TableSource, scope: Scope, context: EmitConte
         return { name: spelling.toLowerCase(), spelling, type, isNullable: true };
       });
       scope.add({ alias, object: undefined, columns: derivedColumns });
-      const text = rows.map((row) => `(${row.map(({ sql }) => sql).join(", ")})`).join(", ");
+      const isPlain = first.map((_, index) => rows.every((row) => row[index]?.isCollated !== true));
+      const rowText = (row: readonly Typed[]) =>
+        `(${row.map((value, index) => (isPlain[index] === true ? collatedText(value, context) : value.sql)).join(", ")})`;
+      const text = rows.map(rowText).join(", ");
       return `(VALUES ${text}) AS ${quoteName(alias)} (${derivedColumns.map(({ name }) => quoteName(name)).join(", ")})`;
     }
     case "function":
@@ -299,12 +329,13 @@ function tableText(table: TableDefinition, { name: written, isOwn, text }: Writt
 }
 
 /** Table functions of T-SQL; others are functions that users created. */
-export const builtInRowsets: readonly string[] = ["STRING_SPLIT", "GENERATE_SERIES"];
+export const builtInRowsets: readonly string[] = ["STRING_SPLIT", "GENERATE_SERIES", "FN_HELPCOLLATIONS"];
 
 /** Rowset functions with the columns of their rows. */
 function emitRowset(source: Extract<TableSource, { kind: "function" }>, scope: Scope, context: EmitContext): string {
   const name = (source.call.path.at(-1) ?? "").toUpperCase();
-  if (source.call.path.length > 1 || !builtInRowsets.includes(name)) {
+  const isOfSystem = source.call.path.length === 1 || source.call.path[0]?.toLowerCase() === "sys";
+  if (!isOfSystem || !builtInRowsets.includes(name)) {
     const called = emitTableCall(source.call, scope, context);
     const quoted = (source.alias ?? source.call.path.at(-1) ?? "").toLowerCase();
     const columns = called.columns.map((column, index) => {
@@ -314,22 +345,31 @@ function emitRowset(source: Extract<TableSource, { kind: "function" }>, scope: S
     scope.add({ alias: quoted, object: undefined, columns });
     return `${called.sql} AS ${quoteName(quoted)} (${columns.map((column) => quoteName(column.name)).join(", ")})`;
   }
-  const list = source.call.arguments.map((argument) => emitExpression(argument, scope, context).sql);
+  const typed = source.call.arguments.map((argument) => emitExpression(argument, scope, context));
+  const list = typed.map(({ sql }) => sql);
   const alias = (source.alias ?? name).toLowerCase();
   const [first, second] = list;
-  if (source.call.path.length > 1 || first === undefined)
-    throw refuse("built-in functions", source.call.line, source.call.path.join("."));
+  if (name === "FN_HELPCOLLATIONS") {
+    const text = (spelling: string) => ({
+      name: spelling,
+      spelling,
+      type: { name: "nvarchar" as const, length: 1_000 },
+    });
+    const columns = ["name", "description"].map((spelling) => ({ ...text(spelling), isNullable: false }));
+    scope.add({ alias, object: undefined, columns });
+    const values = ["name", "description"].map(
+      (column) => `c.${column} ${context.collate({ name: "nvarchar" })} AS ${column}`,
+    );
+    return `(SELECT ${values.join(", ")} FROM holdfast_tsql.collation AS c) AS ${quoteName(alias)}`;
+  }
+  if (first === undefined) throw refuse("built-in functions", source.call.line, source.call.path.join("."));
   switch (name) {
     case "STRING_SPLIT": {
-      const value: ColumnSource = {
-        name: "value",
-        spelling: "value",
-        type: { name: "nvarchar", length: "max" },
-        isNullable: false,
-      };
-      scope.add({ alias, object: undefined, columns: [value] });
+      const type = collatedLike({ name: "nvarchar", length: "max" }, typed[0]?.type ?? { name: "nvarchar" });
+      scope.add({ alias, object: undefined, columns: [{ name: "value", spelling: "value", type, isNullable: false }] });
       const split = `string_to_table((${first})::text COLLATE "C", (${second})::text)`;
-      return `${split} AS ${quoteName(alias)} ("value")`;
+      const collated = `SELECT s.v ${context.collate(type)} FROM ${split} AS s (v)`;
+      return `(${collated}) AS ${quoteName(alias)} ("value")`;
     }
     case "GENERATE_SERIES": {
       const value: ColumnSource = { name: "value", spelling: "value", type: { name: "int" }, isNullable: false };

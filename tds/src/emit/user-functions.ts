@@ -5,7 +5,7 @@ import type { Call } from "../parse/ast.ts";
 import { SqlError } from "../run/sql-error.ts";
 import { isCharacter } from "../types/tsql-type.ts";
 import type { EmitContext, Typed } from "./context.ts";
-import { castTo, collate } from "./conversions.ts";
+import { castTo } from "./conversions.ts";
 import { emitExpression } from "./expressions.ts";
 
 /** Call of a scalar function that a user created. */
@@ -19,7 +19,7 @@ export function emitScalarCall(call: Call, scope: Scope, context: EmitContext): 
   const sql = callText(found, call, scope, context);
   const { type } = returns;
   return isCharacter(type) && type.name !== "xml"
-    ? { sql: `(${sql} ${collate})`, type, isCollated: true }
+    ? { sql: `(${sql} ${context.collate(type)})`, type, isCollated: true }
     : { sql, type, isCollated: false };
 }
 
@@ -38,7 +38,7 @@ export function emitTableCall(
   // The columns of a function have no collation of their own in PostgreSQL.
   const list = columns.map(({ name, type }) => {
     const isText = isCharacter(type) && type.name !== "xml";
-    return isText ? `(f.${quoteName(name)} ${collate}) AS ${quoteName(name)}` : `f.${quoteName(name)}`;
+    return isText ? `(f.${quoteName(name)} ${context.collate(type)}) AS ${quoteName(name)}` : `f.${quoteName(name)}`;
   });
   const sql = `(SELECT ${list.join(", ")} FROM ${callText(found, call, scope, context)} AS f)`;
   return { sql, columns };

@@ -25,7 +25,7 @@ export type Expression =
       readonly style: Expression | undefined;
     }
   | { readonly kind: "subquery"; readonly query: Query }
-  | { readonly kind: "collate"; readonly operand: Expression; readonly collation: string }
+  | { readonly kind: "collate"; readonly operand: Expression; readonly collation: string | undefined }
   | { readonly kind: "default" }
   /** NEXT VALUE FOR a sequence. */
   | { readonly kind: "nextValue"; readonly path: Path; readonly line: number };
@@ -279,7 +279,6 @@ export interface ColumnDefinition {
   readonly identity: { readonly seed: string; readonly increment: string } | undefined;
   readonly default: { readonly name: string | undefined; readonly expression: Expression } | undefined;
   readonly computed: Expression | undefined;
-  readonly collation: string | undefined;
   readonly constraints: readonly TableConstraint[];
 }
 

@@ -1,5 +1,6 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { ColumnDefinition, CreateType, Ddl, Path, Predicate, TableConstraint } from "./ast.ts";
+import { collatedType } from "./collation.ts";
 import { parseDataType } from "./data-type.ts";
 import { parseExpression, parsePredicate } from "./expressions.ts";
 import { parseQuery } from "./queries.ts";
@@ -106,20 +107,18 @@ function parseColumn(stream: TokenStream): ColumnDefinition {
       identity: undefined,
       default: undefined,
       computed,
-      collation: undefined,
       constraints: [],
     };
   }
-  const type = parseDataType(stream);
+  let type = parseDataType(stream);
   let isNullable: boolean | undefined;
   let identity: ColumnDefinition["identity"];
   let defaultValue: ColumnDefinition["default"];
-  let collation: string | undefined;
   const constraints: TableConstraint[] = [];
   for (;;) {
     if (stream.accept("NOT", "NULL")) isNullable = false;
     else if (stream.accept("NULL")) isNullable = true;
-    else if (stream.accept("COLLATE")) collation = stream.identifier();
+    else if (stream.accept("COLLATE")) type = collatedType(stream, type);
     else if (stream.accept("ROWGUIDCOL") || stream.accept("SPARSE")) continue;
     else if (stream.accept("IDENTITY")) {
       const [seed = "1", increment = "1"] = stream.is("(")
@@ -136,7 +135,7 @@ function parseColumn(stream: TokenStream): ColumnDefinition {
       }
     }
   }
-  return { name, type, isNullable, identity, default: defaultValue, computed: undefined, collation, constraints };
+  return { name, type, isNullable, identity, default: defaultValue, computed: undefined, constraints };
 }
 
 function parseTableConstraint(stream: TokenStream): TableConstraint | undefined {

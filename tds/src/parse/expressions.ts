@@ -1,6 +1,7 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { TsqlType } from "../types/tsql-type.ts";
 import type { Call, Expression, OrderItem, Predicate, Query, Window } from "./ast.ts";
+import { parseCollation } from "./collation.ts";
 import { parseDataType } from "./data-type.ts";
 import type { Token } from "./lexer.ts";
 import { nestingMax, type TokenStream } from "./token-stream.ts";
@@ -54,7 +55,7 @@ function parseUnary(stream: TokenStream): Expression {
   let operand = parsePrimary(stream);
   while (stream.is("COLLATE")) {
     stream.next();
-    operand = { kind: "collate", operand, collation: stream.identifier() };
+    operand = { kind: "collate", operand, collation: parseCollation(stream) };
   }
   return operand;
 }

@@ -1,3 +1,5 @@
+import { type Collation, defaultCollation } from "../types/collation.ts";
+
 /** Protocol versions and their numbers in LOGIN7 and LOGINACK (MS-TDS 2.2.6.4, 2.2.7.14). */
 export const tdsVersions = {
   "7.1": 0x71000001,
@@ -14,10 +16,12 @@ export interface WireFormat {
   readonly has72: boolean;
   /** 7.3: date, time, datetime2, datetimeoffset; NBCROW. */
   readonly has73: boolean;
+  /** Collation of texts whose type names none. */
+  readonly collation: Collation;
 }
 
-export function wireFormat(version: number): WireFormat {
-  return { version, has72: rank(version) >= 2, has73: rank(version) >= 3 };
+export function wireFormat(version: number, collation: Collation = defaultCollation): WireFormat {
+  return { version, has72: rank(version) >= 2, has73: rank(version) >= 3, collation };
 }
 
 /** Highest version that both sides support; undefined for clients older than 7.1. */

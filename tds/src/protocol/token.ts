@@ -2,7 +2,6 @@ import type { TsqlType, Value } from "../types/tsql-type.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 import type { WireFormat } from "./tds-version.ts";
 import { wireType, writeTypeInfo } from "./type-info.ts";
-import { collation } from "./type-token.ts";
 import { writeValue } from "./type-value.ts";
 
 /** Tokens of responses (MS-TDS 2.2.7). */
@@ -194,9 +193,9 @@ export function writeTextChange(
   writer.uint8(environment[type]).byteVarchar(current).byteVarchar(previous);
 }
 
-export function writeCollationChange(writer: ByteWriter): void {
-  writer.uint8(tokens.envChange).uint16(3 + collation.length);
-  writer.uint8(environment.collation).byteVarbyte(collation).uint8(0);
+export function writeCollationChange(writer: ByteWriter, { collation }: WireFormat): void {
+  writer.uint8(tokens.envChange).uint16(3 + collation.wire.length);
+  writer.uint8(environment.collation).byteVarbyte(collation.wire).uint8(0);
 }
 
 export function writeTransactionChange(

@@ -1,9 +1,10 @@
-import { type TsqlType, type TypeName } from "../types/tsql-type.ts";
+import { defaultCollation, findCollation } from "../types/collation.ts";
+import { isCharacter, type TsqlType, type TypeName } from "../types/tsql-type.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 import { ProtocolError } from "./protocol-error.ts";
 import type { WireFormat } from "./tds-version.ts";
-import { collation, typeTokens } from "./type-token.ts";
+import { typeTokens } from "./type-token.ts";
 
 /** Length that marks a `max` type, whose values are partially length-prefixed (PLP), in 7.2 and later. */
 const plpLength = 0xffff;
@@ -11,8 +12,36 @@ const longLength = 0x7fffffff;
 /** Max length of a sql_variant with the head of its base type. */
 const variantBytesMax = 8_009;
 
-/** Type on the wire for values of `type`: versions before 7.2 lack `max`, and before 7.3 the new date types. */
+/**
+ * Type on the wire for values of `type`: versions before 7.2 lack `max`, and before 7.3 the new date types. A text with
+ * a collation of UTF-8 is national, since not every client can read UTF-8.
+ */
 export function wireType(type: TsqlType, format: WireFormat): TsqlType {
+  if (!isCharacter(type) || type.name === "xml") return versionedType(type, format);
+  const collation = (type.collation === undefined ? undefined : findCollation(type.collation)) ?? format.collation;
+  const national = collation.isUtf8 ? nationalType(type) : type;
+  const { name, length } = versionedType(national, format);
+  return {
+    name,
+    ...(length !== undefined && { length }),
+    ...(collation.name !== defaultCollation.name && { collation: collation.name }),
+  };
+}
+
+function nationalType({ name, length }: TsqlType): TsqlType {
+  switch (name) {
+    case "char":
+    case "varchar":
+      if (typeof length !== "number" || length > 4_000) return { name: "nvarchar", length: "max" };
+      return { name: name === "char" ? "nchar" : "nvarchar", length };
+    case "text":
+      return { name: "ntext" };
+    default:
+      return length === undefined ? { name } : { name, length };
+  }
+}
+
+function versionedType(type: TsqlType, format: WireFormat): TsqlType {
   const { name, length } = type;
   // A variant with one of these base types is a text for such a client.
   if (!format.has73 && name === "sql_variant") return { name, length: 34 };
@@ -84,7 +113,8 @@ export function timeBytes(scale: number): number {
 }
 
 /** Writes the TYPE_INFO of a type that `wireType` returned. */
-export function writeTypeInfo(writer: ByteWriter, { name, length, precision, scale }: TsqlType): void {
+export function writeTypeInfo(writer: ByteWriter, type: TsqlType): void {
+  const { name, length, precision, scale } = type;
   const fixed = byteLength[name];
   if (fixed !== undefined) {
     writer.uint8(fixed[0]).uint8(fixed[1]);
@@ -111,7 +141,7 @@ export function writeTypeInfo(writer: ByteWriter, { name, length, precision, sca
   const long = longs[name];
   if (long !== undefined) {
     writer.uint8(long).uint32(longLength);
-    if (name !== "image") writer.bytes(collation);
+    if (name !== "image") writer.bytes(collationBytes(type));
     return;
   }
   if (name === "sql_variant") {
@@ -124,7 +154,11 @@ export function writeTypeInfo(writer: ByteWriter, { name, length, precision, sca
   }
   const [token, unitBytes] = shortLength[name] ?? [typeTokens.nvarchar, 2];
   writer.uint8(token).uint16(length === "max" || length === undefined ? plpLength : Math.max(1, length) * unitBytes);
-  if (name !== "binary" && name !== "varbinary") writer.bytes(collation);
+  if (name !== "binary" && name !== "varbinary") writer.bytes(collationBytes(type));
+}
+
+function collationBytes({ collation }: TsqlType): Uint8Array {
+  return (collation === undefined ? defaultCollation : (findCollation(collation) ?? defaultCollation)).wire;
 }
 
 /** Layout of the values of a type that a client sent. */
@@ -135,7 +169,12 @@ export interface SentType {
   readonly layout: Layout;
   /** Size of a fixed layout in bytes; the max size of other layouts. */
   readonly size: number;
+  /** True for a varchar whose collation is of UTF-8; others are in the code page 1252. */
+  readonly isUtf8?: boolean;
 }
+
+/** Reads a collation; true if it is one of UTF-8. */
+const readsUtf8 = (reader: ByteReader): boolean => ((reader.bytes(5)[3] ?? 0) & 0x04) !== 0;
 
 type Reading = (reader: ByteReader) => SentType;
 
@@ -156,8 +195,8 @@ const sizedType = (names: Readonly<Record<number, TypeName>>): Reading => {
 const legacyType = (name: TypeName, hasCollation: boolean): Reading => {
   return (reader) => {
     const size = reader.uint8();
-    if (hasCollation) reader.bytes(5);
-    return { type: { name, length: Math.max(1, size) }, layout: "byteLength", size };
+    const isUtf8 = hasCollation && readsUtf8(reader);
+    return { type: { name, length: Math.max(1, size) }, layout: "byteLength", size, ...(isUtf8 && { isUtf8 }) };
   };
 };
 
@@ -181,17 +220,18 @@ const scaledType = (name: TypeName): Reading => {
 const shortType = (name: TypeName, unitBytes: number, hasCollation: boolean): Reading => {
   return (reader) => {
     const size = reader.uint16();
-    if (hasCollation) reader.bytes(5);
-    if (size === plpLength) return { type: { name, length: "max" }, layout: "plp", size: 0 };
-    return { type: { name, length: Math.max(1, Math.floor(size / unitBytes)) }, layout: "shortLength", size };
+    const encoding = hasCollation && readsUtf8(reader) ? { isUtf8: true } : {};
+    if (size === plpLength) return { type: { name, length: "max" }, layout: "plp", size: 0, ...encoding };
+    const length = Math.max(1, Math.floor(size / unitBytes));
+    return { type: { name, length }, layout: "shortLength", size, ...encoding };
   };
 };
 
 const longType = (name: TypeName, hasCollation: boolean): Reading => {
   return (reader) => {
     const size = reader.uint32();
-    if (hasCollation) reader.bytes(5);
-    return { type: { name }, layout: "longLength", size };
+    const isUtf8 = hasCollation && readsUtf8(reader);
+    return { type: { name }, layout: "longLength", size, ...(isUtf8 && { isUtf8 }) };
   };
 };
 

@@ -44,6 +44,3 @@ export const typeTokens = {
   xml: 0xf1,
   table: 0xf3,
 } as const;
-
-/** The collation SQL_Latin1_General_CP1_CI_AS in a TYPE_INFO: locale 0x0409, comparison flags, sort id 52. */
-export const collation: Uint8Array = Uint8Array.of(0x09, 0x04, 0xd0, 0x00, 0x34);

@@ -1,4 +1,5 @@
 import { decodeCodePage, encodeCodePage } from "../types/code-page.ts";
+import { defaultCollation } from "../types/collation.ts";
 import { fromUnits, toUnits } from "../types/decimal.ts";
 import {
   dateText,
@@ -17,7 +18,7 @@ import { ByteReader } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import { ProtocolError } from "./protocol-error.ts";
 import { decimalBytes, type SentType, timeBytes } from "./type-info.ts";
-import { collation, typeTokens } from "./type-token.ts";
+import { typeTokens } from "./type-token.ts";
 
 const nullShort = 0xffff;
 const nullPlp = 0xffffffffffffffffn;
@@ -91,7 +92,7 @@ function writeVariant(writer: ByteWriter, { length }: TsqlType, value: Value): v
   const data = new ByteWriter(64);
   const bytes = isCharacter(type) || isBinary(type) ? bytesOf(type, text) : undefined;
   if (bytes === undefined) writeFixed(data, type, text);
-  if (isCharacter(type)) properties.bytes(collation);
+  if (isCharacter(type)) properties.bytes(defaultCollation.wire);
   if (bytes !== undefined) properties.uint16(Math.max(1, bytes.length));
   if (type.name === "decimal") properties.uint8(type.precision ?? 38).uint8(type.scale ?? 0);
   if (type.name === "time" || type.name === "datetime2" || type.name === "datetimeoffset")
@@ -338,7 +339,7 @@ function swapGuid(bytes: Buffer): Buffer {
 export function readValue(reader: ByteReader, sent: SentType): Value {
   if (sent.layout === "variant") return readVariant(reader);
   const bytes = readBytes(reader, sent);
-  return bytes === null ? null : textOf(sent.type, bytes);
+  return bytes === null ? null : textOf(sent.type, bytes, sent.isUtf8);
 }
 
 /** Skips a value, and checks its length alone. */
@@ -388,12 +389,12 @@ function readPlp(reader: ByteReader): Buffer | null {
   }
 }
 
-function textOf(type: TsqlType, bytes: Buffer): string {
+function textOf(type: TsqlType, bytes: Buffer, isUtf8 = false): string {
   switch (type.name) {
     case "char":
     case "varchar":
     case "text":
-      return decodeCodePage(bytes);
+      return isUtf8 ? bytes.toString("utf8") : decodeCodePage(bytes);
     case "nchar":
     case "nvarchar":
     case "ntext":

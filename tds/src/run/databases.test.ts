@@ -4,6 +4,7 @@ import { startTestTds, type TestTds } from "@holdfast/testing/servers/tds-front-
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { installation } from "../catalog/install.ts";
+import { defaultCollation } from "../types/collation.ts";
 
 let postgresql: TestPostgresql;
 let tds: TestTds;
@@ -397,7 +398,12 @@ test("views of users remain when a newer front end replaces the catalog's", asyn
   });
   const install = () =>
     tds.superuser.query(
-      installation({ layoutMode: "single-db", defaultDatabase: "defaultdb", administrators: tds.user }),
+      installation({
+        layoutMode: "single-db",
+        collation: defaultCollation,
+        defaultDatabase: "defaultdb",
+        administrators: tds.user,
+      }),
     );
   // Columns of an earlier front end have no collation.
   await tds.superuser.query(`

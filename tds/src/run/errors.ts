@@ -24,6 +24,8 @@ const numbers: Readonly<Record<string, { readonly number: number; readonly sever
   "42P06": { number: 2714, severity: 16 },
   "42723": { number: 2714, severity: 16 },
   "42710": { number: 2714, severity: 16 },
+  "42P21": { number: 468,  severity: 16 },
+  "42P22": { number: 468,  severity: 16 },
   "42704": { number: 3701, severity: 11 },
   "3F000": { number: 2760, severity: 16 },
   "42501": { number: 229,  severity: 14 },

@@ -9,6 +9,7 @@ import { insertColumns } from "../emit/dml.ts";
 import { emitCall } from "../emit/functions.ts";
 import { emitQuery } from "../emit/queries.ts";
 import type { Path, Target } from "../parse/ast.ts";
+import type { Collation } from "../types/collation.ts";
 import { type Backend, escapeLiteral } from "./backend.ts";
 import type { BulkTarget } from "./bulk-target.ts";
 import { type Cursor, type CallFrame, newCallFrame } from "./call-frame.ts";
@@ -27,6 +28,7 @@ export class Session {
   readonly catalog: TableCatalog;
   readonly types: UserTypes;
   readonly layoutMode: LayoutMode;
+  readonly collation: Collation;
   /** Database of sessions that name no other one, in lower case. */
   readonly defaultDatabase: string;
   readonly transaction: Transaction;
@@ -61,6 +63,7 @@ export class Session {
   constructor(options: {
     readonly backend: Backend;
     readonly layoutMode: LayoutMode;
+    readonly collation: Collation;
     readonly database: DatabaseName;
     readonly defaultDatabase: string;
     readonly user: string;
@@ -73,6 +76,7 @@ export class Session {
     this.isNotified = options.isNotified;
     this.backend = options.backend;
     this.layoutMode = options.layoutMode;
+    this.collation = options.collation;
     this.defaultDatabase = options.defaultDatabase;
     this.#initialDatabase = options.database;
     this.#current = options.database;
@@ -81,7 +85,7 @@ export class Session {
     this.#appName = options.appName;
     const query = (sql: string, values: readonly string[]) => this.backend.query(sql, values);
     this.types = createUserTypes(query, (path) => objectName(path, this, 0));
-    this.catalog = createTableCatalog(query, this.types);
+    this.catalog = createTableCatalog(query, this.types, this.collation);
     this.transaction = new Transaction(options.backend, () => this.#settleDatabase());
   }
 
@@ -212,6 +216,7 @@ export class Session {
   #values(frame: CallFrame): SessionValues {
     return {
       layoutMode: this.layoutMode,
+      collation: this.collation,
       database: this.database,
       databaseName: this.databaseName,
       user: this.#user,

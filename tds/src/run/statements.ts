@@ -163,7 +163,6 @@ async function selectInto(query: Query, into: Path, line: number, request: Reque
       identity: undefined,
       default: undefined,
       computed: undefined,
-      collation: undefined,
       constraints: [],
     };
   });

@@ -181,7 +181,7 @@ async function signInAndServe(
     await refuseSignIn(response, wireFormat(tdsVersions["7.1"]), error, stream);
     return undefined;
   }
-  format = wireFormat(version);
+  format = wireFormat(version, options.backend.collation);
   let session: Session;
   try {
     session = await signIn(login, options, () => stream.destroy());

@@ -18,6 +18,7 @@ import { databaseSettings, Session } from "../run/session.ts";
 import { SqlError } from "../run/sql-error.ts";
 import type { Usage } from "../run/usage.ts";
 import { refuse } from "../parse/features.ts";
+import type { Collation } from "../types/collation.ts";
 import type { Response } from "./response.ts";
 
 /** Server name and version in LOGINACK; drivers choose features by them. */
@@ -28,6 +29,8 @@ export interface BackendAddress {
   readonly port: number;
   readonly database: string;
   readonly layoutMode: LayoutMode;
+  /** Collation of the service, in which its schemas are installed. */
+  readonly collation: Collation;
 }
 
 /** Opens the backend as the client's user: PostgreSQL verifies the password by SCRAM. Errors 18456, 4060 and 18452. */
@@ -42,7 +45,7 @@ export async function signIn(
       severity: 14,
     });
   const requested = login.database.toLowerCase();
-  const { layoutMode } = address;
+  const { layoutMode, collation } = address;
   const isKnown = requested === "" || requested === address.database || isSystemDatabase(requested);
   if (layoutMode === "single-db" && !isKnown)
     throw cannotOpen(login.database, ` The only database is "${address.database}": the layout is single-db.`);
@@ -62,7 +65,7 @@ export async function signIn(
     }
     if (layoutMode === "multi-db") await backend.script(databaseSettings(database));
     const { database: defaultDatabase } = address;
-    const own = { layoutMode, database, defaultDatabase, user, hostName, appName };
+    const own = { layoutMode, collation, database, defaultDatabase, user, hostName, appName };
     session = new Session({ backend, ...own, isNotified, usage });
     return session;
   } catch (error) {
@@ -127,7 +130,7 @@ export async function acceptSignIn(
     message: `Changed database context to '${database}'.`,
     line: 1,
   });
-  writeCollationChange(writer);
+  writeCollationChange(writer, format);
   writeTextChange(writer, "language", "us_english", "");
   writeLoginAck(writer, format.version, program);
   writeTextChange(writer, "packetSize", String(size), "4096");

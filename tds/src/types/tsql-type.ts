@@ -41,6 +41,8 @@ export interface TsqlType {
   readonly precision?: number;
   /** Digits after the decimal point, of seconds for date and time types. */
   readonly scale?: number;
+  /** Name of the collation of a text; absent for the service's. */
+  readonly collation?: string;
   /** Name of a user-defined type as written, until `catalog/user-types.ts` replaces it by the type. */
   readonly written?: readonly string[];
   /** The user-defined type whose base type this is. */
@@ -105,6 +107,12 @@ const precedence: readonly TypeName[] = [
 
 /** Common type of two operands, as in CASE and UNION. */
 export function commonType(left: TsqlType, right: TsqlType): TsqlType {
+  const common = commonOf(left, right);
+  const collation = left.collation ?? right.collation;
+  return collation === undefined || !isCharacter(common) ? common : { ...common, collation };
+}
+
+function commonOf(left: TsqlType, right: TsqlType): TsqlType {
   const higher = precedence.indexOf(left.name) <= precedence.indexOf(right.name) ? left : right;
   const lower = higher === left ? right : left;
   if (isCharacter(higher) && isCharacter(lower) && higher.length !== undefined && lower.length !== undefined) {

@@ -416,8 +416,8 @@ export const accepted: readonly Accepted[] = [
   },
   refused(
     400,
-    /^invalid_request: (private_listener|pooler|layout_mode):? \w+ has no (private listener|pooler|layouts)/,
-    "some engines have no private listener, no pooler or no layouts",
+    /^invalid_request: (private_listener|pooler|layout_mode|server_collation):? \w+ has no (private listener|pooler|layouts|collation)/,
+    "some engines have no private listener, no pooler, no layouts or no collation",
     "POST /managed-services",
     "PATCH /managed-services/{id}",
   ),

@@ -10,6 +10,8 @@ export interface TdsResult {
   readonly sets: Record<string, unknown>[][];
   /** Names and types of the columns of each result set. */
   readonly columns: string[][];
+  /** Collations of the columns of each result set; undefined for columns of other types than texts. */
+  readonly collations: (object | undefined)[][];
   /** Numbers of the errors, in order. */
   readonly errors: number[];
   readonly messages: string[];
@@ -113,10 +115,19 @@ interface Collected extends TdsResult {
 }
 
 function collect(connection: Connection, request: Request): { result: Collected; stop(): void } {
-  const result: Collected = { sets: [], columns: [], errors: [], messages: [], rowCount: undefined, output: {} };
+  const result: Collected = {
+    sets: [],
+    columns: [],
+    collations: [],
+    errors: [],
+    messages: [],
+    rowCount: undefined,
+    output: {},
+  };
   request.on("columnMetadata", (columns) => {
     const list = Array.isArray(columns) ? columns : Object.values(columns);
     result.columns.push(list.map(({ colName, type }) => `${colName} ${type.name}`));
+    result.collations.push(list.map(({ collation }) => collation));
     result.sets.push([]);
   });
   request.on("row", (columns: { metadata: { colName: string }; value: unknown }[]) => {

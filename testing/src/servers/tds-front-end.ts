@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { silentLog } from "@holdfast/common/log.ts";
 import type { LayoutMode } from "@holdfast/tds/bind/databases.ts";
 import { installation } from "@holdfast/tds/catalog/install.ts";
+import { defaultCollation } from "@holdfast/tds/types/collation.ts";
 import { startTdsServer, type TdsServer } from "@holdfast/tds/tds-server.ts";
 import pg from "pg";
 import { createTestCertificate } from "../controller/test-certificate.ts";
@@ -28,6 +29,7 @@ export async function startTestTds(
   url: string,
   log = silentLog,
   layoutMode: LayoutMode = "single-db",
+  collation = defaultCollation,
 ): Promise<TestTds> {
   const administrator = new pg.Client(url);
   await administrator.connect();
@@ -48,7 +50,7 @@ export async function startTestTds(
   await administrator.query(`GRANT CREATE ON DATABASE ${database} TO ${user}`);
   const superuser = new pg.Client({ connectionString: url.replace(/\/postgres$/, `/${database}`) });
   await superuser.connect();
-  await superuser.query(installation({ layoutMode, defaultDatabase: database, administrators: user }));
+  await superuser.query(installation({ layoutMode, collation, defaultDatabase: database, administrators: user }));
   const { cert, key } = await createTestCertificate();
   const socketDirectory = await setting("unix_socket_directories");
   const port = Number(await setting("port"));
@@ -56,7 +58,7 @@ export async function startTestTds(
   const server = await startTdsServer({
     usageAt: join(run, "tds-usage.sock"),
     at: { host: "127.0.0.1", port: 0 },
-    backend: { socketDirectory, port, database, layoutMode },
+    backend: { socketDirectory, port, database, layoutMode, collation },
     certificate: cert,
     key,
     log,

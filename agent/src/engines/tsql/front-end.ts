@@ -8,7 +8,7 @@ import type { Companion, EngineCheck, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "../front/front-commands.ts";
 import { watchDirectory } from "../../os/directory-watch.ts";
 import { frontEndListeners, frontEndSessions, frontOf } from "./front.ts";
-import { frontEndSocket, layoutOf, usageSocket } from "./layout.ts";
+import { collationOf, frontEndSocket, layoutOf, usageSocket } from "./layout.ts";
 
 /** The process `tds`: beside the agent in a bundle, in its package in a checkout. */
 const program =
@@ -37,6 +37,7 @@ export function frontEndCompanion(instance: Instance): Companion {
         TDS_DATABASE: defaultDatabase,
         // Absent for the default, so that the process of earlier services has the same command.
         ...(layoutOf(spec) === "multi-db" && { TDS_LAYOUT_MODE: "multi-db" }),
+        ...(spec.serverCollation !== "" && { TDS_SERVER_COLLATION: collationOf(spec).name }),
         TDS_CERTIFICATE_FILE: join(paths.tls, "server.crt"),
         TDS_KEY_FILE: join(paths.tls, "server.key"),
       },

@@ -1,10 +1,16 @@
 import { join } from "node:path";
 import type { LayoutMode } from "@holdfast/tds/bind/databases.ts";
+import { type Collation, defaultCollation, findCollation } from "@holdfast/tds/types/collation.ts";
 import type { Instance } from "../engine-driver.ts";
 
 /** Layout of the databases of T-SQL clients. */
 export function layoutOf({ layoutMode }: Pick<Instance["spec"], "layoutMode">): LayoutMode {
   return layoutMode === "multi-db" ? "multi-db" : "single-db";
+}
+
+/** Collation of the texts of T-SQL clients. */
+export function collationOf({ serverCollation }: Pick<Instance["spec"], "serverCollation">): Collation {
+  return findCollation(serverCollation) ?? defaultCollation;
 }
 
 /** Unix socket of the T-SQL front end, behind HAProxy. */

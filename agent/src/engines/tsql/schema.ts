@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
-import type { LayoutMode } from "@holdfast/tds/bind/databases.ts";
 import { installation } from "@holdfast/tds/catalog/install.ts";
 import type { EngineCheck, Instance } from "../engine-driver.ts";
 import { roleOf } from "../members.ts";
 import { isDatabaseUnavailable } from "../postgresql/database-list.ts";
 import { groups } from "../postgresql/layout.ts";
-import { layoutOf } from "./layout.ts";
+import { collationOf, layoutOf } from "./layout.ts";
 import { literal, messageOf, type Session, withSession } from "../postgresql/session.ts";
 
 const ownSchemas = ["holdfast_tsql", "holdfast_tsql_earlier", "sys", "tsql_information_schema"];
@@ -15,8 +14,13 @@ const ownSchemas = ["holdfast_tsql", "holdfast_tsql_earlier", "sys", "tsql_infor
  * Statements of one transaction. The triggers that grant privileges on new objects are off: they would let users write
  * to views of the catalog, whose owner is the superuser.
  */
-const statementsOf = (layoutMode: LayoutMode) => `SET LOCAL event_triggers = off;
-${installation({ layoutMode, defaultDatabase, administrators: groups.admin })}`;
+const statementsOf = (spec: Instance["spec"]) => `SET LOCAL event_triggers = off;
+${installation({
+  layoutMode: layoutOf(spec),
+  collation: collationOf(spec),
+  defaultDatabase,
+  administrators: groups.admin,
+})}`;
 
 const record = "SELECT obj_description(oid, 'pg_namespace') AS installed FROM pg_namespace WHERE nspname = $1";
 const foreignOwners = `SELECT nspname AS name FROM pg_namespace
@@ -37,7 +41,7 @@ export function createFrontEndSchema(): FrontEndSchema {
     const { nodeId } = instance.spec;
     // A replica gets the schemas from its primary.
     if (installed.has(nodeId) || roleOf(instance.spec) !== "primary") return;
-    const statements = statementsOf(layoutOf(instance.spec));
+    const statements = statementsOf(instance.spec);
     const work = (session: Session) => install(session, statements);
     await withSession(instance, signal, work, { database: defaultDatabase, statementMs: 60_000, isLocal: true });
     installed.add(nodeId);

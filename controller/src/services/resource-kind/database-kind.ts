@@ -29,7 +29,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
       scopes: ["services:write"],
       schema: databaseSchema,
       normalize: normalizedDatabase,
-      identity: ["database_type", "layout_mode"],
+      identity: ["database_type", "layout_mode", "server_collation"],
       databaseSpecOf: (spec) => spec as DatabaseSpec,
       changesPlan: true,
 

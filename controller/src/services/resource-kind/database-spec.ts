@@ -1,6 +1,7 @@
-import { databaseEngines } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { databaseEngines, engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { plainPattern } from "@holdfast/common/plain-text.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
+import { serverCollationOf } from "../service/server-collation.ts";
 
 /** A normalized spec of a database. Absent members get their default when the database is created. */
 export interface DatabaseSpec extends ResourceSpec {
@@ -12,6 +13,8 @@ export interface DatabaseSpec extends ResourceSpec {
   readonly zone?: string;
   /** Absent for the default, `single-db`. */
   readonly layout_mode?: "multi-db";
+  /** Absent for the default of the engine. */
+  readonly server_collation?: string;
   readonly parameters?: Readonly<Record<string, string>>;
   readonly allowed_cidrs?: readonly string[];
   readonly deletion_protection?: boolean;
@@ -34,9 +37,15 @@ export function normalizedDatabase(spec: ResourceSpec): DatabaseSpec {
     Object.hasOwn(shortNames, name) ? shortNames[name as keyof typeof shortNames] : name,
     value,
   ]);
-  const { layout_mode: layoutMode, ...others } = Object.fromEntries(named) as Record<string, unknown>;
+  const {
+    layout_mode: layoutMode,
+    server_collation: collation,
+    ...others
+  } = Object.fromEntries(named) as Record<string, unknown>;
   const layout = layoutMode === undefined || layoutMode === "single-db" ? {} : { layout_mode: layoutMode };
-  return { plan_name: "tier-1", storage_size_gb: 1, ...others, ...layout } as DatabaseSpec;
+  const isDefault = collation === undefined || collation === serverCollationOf({ databaseType: "tsql" });
+  const chosen = isDefault ? {} : { server_collation: collation };
+  return { plan_name: "tier-1", storage_size_gb: 1, ...others, ...layout, ...chosen } as DatabaseSpec;
 }
 
 const shortText = (description: string) => ({ type: "string", minLength: 1, maxLength: 40, description });
@@ -68,6 +77,10 @@ export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, u
       layout_mode: {
         enum: ["single-db", "multi-db"],
         description: "Layout of the databases of T-SQL clients; default: single-db. Only for tsql.",
+      },
+      server_collation: {
+        enum: engineOf("tsql")?.serverCollations ?? [],
+        description: "Collation of the texts of T-SQL clients; default: SQL_Latin1_General_CP1_CI_AS. Only for tsql.",
       },
       parameters: {
         type: "object",

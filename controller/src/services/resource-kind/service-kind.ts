@@ -27,6 +27,7 @@ import type { DatabaseUserObject } from "../contents/user/database-user.ts";
 import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
 import { type ManagedServiceObject, managedServiceKind } from "../service/managed-service.ts";
 import { layoutModeFault } from "../service/layout-mode.ts";
+import { serverCollationFault } from "../service/server-collation.ts";
 import { canonicalCidrs } from "../service/network/allowed-cidrs.ts";
 import { newService } from "../service/new-service.ts";
 import { attachmentText, type ServiceConsumers } from "../service/service-consumers.ts";
@@ -108,10 +109,10 @@ export function createServiceKind(deps: ServiceKindDeps, variant: ServiceVariant
       const cidrs = canonicalCidrs(databaseSpecOf(spec).allowed_cidrs ?? []).faults;
       // An engine or version that is missing here is reported by `unavailable`.
       const isMissing = ({ field, code }: FieldFault) => field === "database_type" || code === "unavailable";
-      const { database_type: type, layout_mode: layout } = databaseSpecOf(spec);
-      const layoutMode = layoutModeFault(type, layout);
+      const { database_type: type, layout_mode: layout, server_collation: collation } = databaseSpecOf(spec);
+      const fixed = [layoutModeFault(type, layout), serverCollationFault(type, collation)];
       const found = faults.filter((fault) => !isMissing(fault));
-      return [...found, ...cidrs, ...(layoutMode === undefined ? [] : [layoutMode])];
+      return [...found, ...cidrs, ...fixed.filter((fault) => fault !== undefined)];
     },
 
     unavailable(spec) {
@@ -278,6 +279,7 @@ function actualOf(spec: ManagedServiceObject["spec"]): ResourceSpec {
     storage_tier: spec.storageTier,
     zone: spec.zone,
     ...(spec.layoutMode === "multi-db" && { layout_mode: spec.layoutMode }),
+    ...(spec.serverCollation !== undefined && { server_collation: spec.serverCollation }),
     parameters: spec.parameters,
     allowed_cidrs: spec.allowedCidrs,
     deletion_protection: spec.deletionProtection,
@@ -312,6 +314,7 @@ function requestOf(spec: DatabaseSpec) {
     ...(storageTier !== undefined && { storageTier }),
     ...(zone !== undefined && { zone }),
     ...(spec.layout_mode && { layoutMode: spec.layout_mode }),
+    ...(spec.server_collation !== undefined && { serverCollation: spec.server_collation }),
     ...(spec.allowed_cidrs && { allowedCidrs: { values: [...spec.allowed_cidrs] } }),
   };
 }

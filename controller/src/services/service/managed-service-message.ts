@@ -32,6 +32,7 @@ import type {
 import { autoscaleOf } from "../scaling/storage-autoscale.ts";
 import { poolerMessage } from "./pooler.ts";
 import { layoutModeOf } from "./layout-mode.ts";
+import { serverCollationOf } from "./server-collation.ts";
 import { privateListenerOf } from "./private-listener.ts";
 import { replicationModeOf, syncStandbysOf } from "./member/primary-replicas/replication/sync-standbys.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
@@ -85,6 +86,7 @@ export function managedServiceMessage(
   const pooler = poolerMessage(spec);
   const privateListener = privateListenerOf(spec);
   const layoutMode = layoutModeOf(spec);
+  const serverCollation = serverCollationOf(spec);
   const { enabled, maxGb } = autoscaleOf(spec);
   return create(ManagedServiceSchema, {
     id: metadata.id,
@@ -111,6 +113,7 @@ export function managedServiceMessage(
     ...(pooler && { pooler }),
     ...(privateListener !== undefined && { privateListener }),
     ...(layoutMode !== undefined && { layoutMode }),
+    ...(serverCollation !== undefined && { serverCollation }),
     storageAutoscale: { enabled, ...(maxGb !== null && { maxGb }) },
     ...(spec.nodes.length > 1 && groupMessage(service)),
     createdAt: timestampFromMs(metadata.createdAt),

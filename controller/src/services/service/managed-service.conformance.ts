@@ -28,6 +28,7 @@ const choices = {
   pooler: { enabled: true, mode: "transaction" },
   private_listener: true,
   layout_mode: "multi-db",
+  server_collation: "Latin1_General_BIN2",
   storage_autoscale: { enabled: true, max_gb: 2 },
 };
 const change = {

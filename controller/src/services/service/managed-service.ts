@@ -126,6 +126,8 @@ export interface ManagedServiceSpec {
   readonly privateListener?: boolean;
   /** Layout of the databases of T-SQL clients; absent: `single-db`. */
   readonly layoutMode?: LayoutMode;
+  /** Collation of the texts of T-SQL clients; absent: the engine's default. */
+  readonly serverCollation?: string;
   /** True if the bucket of a files service has a host name; absent for databases, and services of earlier releases. */
   readonly bucketHost?: true;
   /** Absent: the default of `poolerOf`. */

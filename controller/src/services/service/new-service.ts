@@ -23,6 +23,7 @@ import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage
 import { nodeBoundFaults } from "../configuration/node-bounds.ts";
 import { chosenPooler, poolerFault } from "./pooler.ts";
 import { layoutModeFault } from "./layout-mode.ts";
+import { chosenCollation, serverCollationFault } from "./server-collation.ts";
 import { privateListenerFault } from "./private-listener.ts";
 import { reservedNameFault } from "./network/service-names.ts";
 import { newOperation } from "#operation/operation-definition.ts";
@@ -94,6 +95,7 @@ export function newServiceFaults(
   const pooler = poolerFault(request.databaseType, request.pooler);
   const privateListener = privateListenerFault(request.databaseType, request.privateListener);
   const layoutMode = layoutModeFault(request.databaseType, request.layoutMode);
+  const collation = serverCollationFault(request.databaseType, request.serverCollation);
   const chosen = chosenAutoscale({}, request.storageAutoscale);
   const autoscale = autoscaleFault(autoscaleOf({ ...(chosen && { storageAutoscale: chosen }) }), request.storageSizeGb);
   const { parameters, faults } = chooseFromCatalog(request, catalog, engines);
@@ -105,6 +107,7 @@ export function newServiceFaults(
     ...(pooler === undefined ? [] : [pooler]),
     ...(privateListener === undefined ? [] : [privateListener]),
     ...(layoutMode === undefined ? [] : [layoutMode]),
+    ...(collation === undefined ? [] : [collation]),
     ...(autoscale === undefined ? [] : [autoscale]),
     ...replicationModeFaults(request.replicationMode, request.nodeCount),
   ];
@@ -151,6 +154,7 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
     ...(pooler && { pooler }),
     ...(request.privateListener === true && { privateListener: true }),
     ...(request.layoutMode === "multi-db" && { layoutMode: "multi-db" }),
+    ...chosenCollation(request.databaseType, request.serverCollation),
     ...(storageAutoscale && { storageAutoscale }),
   };
 }

@@ -113,6 +113,7 @@ export type BackupSource = Pick<
   | "parameters"
   | "image"
   | "layoutMode"
+  | "serverCollation"
 >;
 
 export interface ArchiveStatus {
@@ -176,7 +177,11 @@ export function newArchive(service: ManagedServiceObject, firstDueAt: number, no
 export function sourceOf({ spec }: ManagedServiceObject): BackupSource {
   const { databaseType, version, planName, storageSizeGb, storageTier, zone, allowedCidrs, parameters, image } = spec;
   const source = { databaseType, version, planName, storageSizeGb, storageTier, zone, allowedCidrs, parameters, image };
-  return { ...source, ...(spec.layoutMode !== undefined && { layoutMode: spec.layoutMode }) };
+  return {
+    ...source,
+    ...(spec.layoutMode !== undefined && { layoutMode: spec.layoutMode }),
+    ...(spec.serverCollation !== undefined && { serverCollation: spec.serverCollation }),
+  };
 }
 
 /** The effective backup settings of a service: the chosen settings, or the defaults. */

@@ -68,6 +68,7 @@ export function instanceOf(
     address,
     port,
     layoutMode: drill.spec.source.layoutMode ?? "",
+    serverCollation: drill.spec.source.serverCollation ?? "",
     listeners: [
       { name: "engine", address, port, audience: "private" },
       { name: "engine", address: publicAddress, port, audience: "public" },

@@ -113,6 +113,7 @@ function requestOf(
     parameters: { ...supportedByNodes(source.databaseType, parameters, choice.nodeCount ?? 1) },
     ...(choice.nodeCount !== undefined && { nodeCount: choice.nodeCount }),
     ...(source.layoutMode !== undefined && { layoutMode: source.layoutMode }),
+    ...(source.serverCollation !== undefined && { serverCollation: source.serverCollation }),
   });
 }
 

@@ -71,6 +71,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     bucket: familyOf(spec.databaseType) === "files" ? bucketOf(spec) : "",
     bucketDomain: spec.bucketHost === true ? spec.hostname : "",
     layoutMode: spec.layoutMode ?? "",
+    serverCollation: spec.serverCollation ?? "",
     restartCount: BigInt(restartsOf(spec, node).delivered),
     writesAllowedUntilMs: BigInt(spec.writesAllowedUntil ?? 0),
     databases: [...engineProfileOf(spec.databaseType).databases],

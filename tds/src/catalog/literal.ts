@@ -1,0 +1,2 @@
+/** A constant of SQL, for text without backslashes. */
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
