@@ -302,6 +302,13 @@ SELECT i.indrelid::int8::int AS object_id, i.indexrelid::int8::int AS index_id, 
   FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS p (attnum, n)
   JOIN sys.objects o ON o.object_id = i.indrelid::int8::int;
 
+-- Pages and rows as PostgreSQL last estimated them.
+CREATE OR REPLACE VIEW sys.dm_db_partition_stats AS
+SELECT c.oid::int8 AS partition_id, i.object_id, i.index_id, 1::int AS partition_number, c.relpages::int8 AS in_row_data_page_count,
+       c.relpages::int8 AS in_row_used_page_count, c.relpages::int8 AS used_page_count, c.relpages::int8 AS reserved_page_count,
+       greatest(c.reltuples, 0)::int8 AS row_count
+  FROM sys.indexes i JOIN pg_class c ON c.oid::int8 = i.index_id;
+
 -- The rows of sp_helpindex, without the joins of the views above.
 CREATE OR REPLACE VIEW sys.holdfast_index_keys AS
 SELECT i.indrelid::int8::int AS object_id,

@@ -1,31 +1,27 @@
 /** A procedure whose rows are those of a query on the catalog; parameters are texts that may be NULL. */
-interface CatalogProcedure {
+export interface CatalogProcedure {
   readonly parameters: readonly string[];
   readonly query: string;
 }
 
 const byTable = ["@table_name", "@table_owner", "@table_qualifier"];
-const columnsOf = `
-SELECT TABLE_CATALOG AS TABLE_QUALIFIER, TABLE_SCHEMA AS TABLE_OWNER, TABLE_NAME, COLUMN_NAME, DATA_TYPE AS TYPE_NAME,
-       COALESCE(CHARACTER_MAXIMUM_LENGTH, CAST(NUMERIC_PRECISION AS int)) AS PRECISION, NUMERIC_SCALE AS SCALE,
-       CASE IS_NULLABLE WHEN 'YES' THEN 1 ELSE 0 END AS NULLABLE, COLUMN_DEFAULT AS COLUMN_DEF, ORDINAL_POSITION, IS_NULLABLE
-  FROM INFORMATION_SCHEMA.COLUMNS
- WHERE TABLE_NAME LIKE @table_name AND (@table_owner IS NULL OR TABLE_SCHEMA LIKE @table_owner)
-   AND (@column_name IS NULL OR COLUMN_NAME LIKE @column_name)
- ORDER BY 1, 2, 3, ORDINAL_POSITION`;
-
 /** Procedures of the catalog that drivers and tools call, by their names. */
 export const catalogProcedures: Readonly<Record<string, CatalogProcedure>> = {
   sp_tables: {
     parameters: [...byTable, "@table_type"],
     query: `
+IF @table_qualifier = '%' AND @table_owner = '' AND @table_name = ''
+SELECT name AS TABLE_QUALIFIER, CAST(NULL AS nvarchar(128)) AS TABLE_OWNER, CAST(NULL AS nvarchar(128)) AS TABLE_NAME,
+       CAST(NULL AS varchar(32)) AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
+  FROM sys.databases ORDER BY 1
+ELSE
 SELECT TABLE_CATALOG AS TABLE_QUALIFIER, TABLE_SCHEMA AS TABLE_OWNER, TABLE_NAME,
        CASE TABLE_TYPE WHEN 'BASE TABLE' THEN 'TABLE' ELSE TABLE_TYPE END AS TABLE_TYPE, CAST(NULL AS varchar(254)) AS REMARKS
   FROM INFORMATION_SCHEMA.TABLES
  WHERE (@table_name IS NULL OR TABLE_NAME LIKE @table_name) AND (@table_owner IS NULL OR TABLE_SCHEMA LIKE @table_owner)
+   AND (@table_type IS NULL OR CHARINDEX('''' + CASE TABLE_TYPE WHEN 'BASE TABLE' THEN 'TABLE' ELSE TABLE_TYPE END + '''', @table_type) > 0)
  ORDER BY 4, 1, 2, 3`,
   },
-  sp_columns: { parameters: [...byTable, "@column_name"], query: columnsOf },
   sp_pkeys: {
     parameters: byTable,
     query: `

@@ -285,9 +285,8 @@ async function runStatement(statement: Statement, request: RequestContext): Prom
       const depth = depthInside(request);
       const statements = session.usage.cache.parse(text, session.options.quotedIdentifier);
       // A database that USE enters there is left at the end.
-      await inOwnDatabase(undefined, request, () =>
-        runStatements(statements, { ...request, frame: newCallFrame(depth) }),
-      );
+      const run = () => runStatements(statements, { ...request, frame: newCallFrame(depth) });
+      await inOwnDatabase(undefined, request, () => session.withOwnOptions(run));
       return "next";
     }
   }

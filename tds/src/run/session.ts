@@ -130,6 +130,18 @@ export class Session {
     await this.backend.script(databaseSettings(this.#current));
   }
 
+  /** Runs a dynamic text, whose SET options end with it. */
+  async withOwnOptions<T>(run: () => Promise<T>): Promise<T> {
+    const outer = this.options;
+    this.options = { ...outer };
+    try {
+      return await run();
+    } finally {
+      // The backend keeps its lock_timeout.
+      this.options = { ...outer, lockTimeoutMs: this.options.lockTimeoutMs };
+    }
+  }
+
   nextTemporary(): number {
     this.#temporaries += 1;
     return this.#temporaries;

@@ -11,6 +11,8 @@ import { sqlErrorOf } from "./errors.ts";
 import { converted } from "./evaluation.ts";
 import { newCallFrame } from "./call-frame.ts";
 import { depthInside, runBatch } from "./interpreter.ts";
+import { odbcProcedures } from "./odbc-procedures.ts";
+import { parameterRows, procedureColumnsQuery } from "./procedure-columns.ts";
 import type { EvaluatedArgument, RequestContext } from "./request-context.ts";
 import type { Results } from "./results.ts";
 import { rename } from "./rename.ts";
@@ -37,7 +39,7 @@ export async function callProcedure(
 
 /** The procedure of the catalog; undefined for an unknown name. */
 function catalogProcedure(name: string): Procedure | undefined {
-  const found = lookUp(catalogProcedures, name);
+  const found = lookUp(catalogProcedures, name) ?? lookUp(odbcProcedures, name);
   if (found === undefined) return undefined;
   const declaration = found.parameters.map((parameter) => `${parameter} nvarchar(776) = NULL`).join(", ");
   return (list, request) => runText(found.query, declaration, list, request);
@@ -85,7 +87,8 @@ async function runText(
     frame.variables.set(name, { type: parameter.type, value });
     if (found !== undefined) passedArguments.set(name, found);
   }
-  const succeeded = await inOwnDatabase(undefined, request, () => runBatch(statement, { ...request, frame }));
+  const run = () => runBatch(statement, { ...request, frame });
+  const succeeded = await inOwnDatabase(undefined, request, () => request.session.withOwnOptions(run));
   for (const [name, found] of passedArguments) {
     const variable = frame.variables.get(name);
     if (!found.isOutput || variable === undefined) continue;
@@ -144,7 +147,24 @@ async function describe(
   });
 }
 
+/** Parameters of procedures and functions, which are in their texts alone. */
+const procedureColumns: Procedure = async (list, request) => {
+  const [name, owner] = ["@procedure_name", "@procedure_owner"].map(
+    (each, index) => argument(list, each, index)?.value,
+  );
+  const rows = await parameterRows(name ?? null, owner ?? null, request);
+  const filters = [argument(list, "@column_name", 3), argument(list, "@odbcver", 4)].filter(
+    (each) => each !== undefined,
+  );
+  const named = filters.map((each, index) => ({ ...each, name: ["@column_name", "@ODBCVer"][index] ?? "" }));
+  const declaration = "@column_name nvarchar(776) = NULL, @ODBCVer nvarchar(9) = NULL";
+  return runText(procedureColumnsQuery(rows), declaration, named, request);
+};
+
 const procedures: Readonly<Record<string, Procedure>> = {
+  sp_sproc_columns: procedureColumns,
+  sp_sproc_columns_90: procedureColumns,
+  sp_sproc_columns_100: procedureColumns,
   sp_executesql(list, request) {
     const [, , ...values] = list;
     return runText(text(list, "@stmt", 0), text(list, "@params", 1), values, request);
@@ -191,7 +211,9 @@ const procedures: Readonly<Record<string, Procedure>> = {
 
 /** True if the front end has the system procedure of this name. */
 export function isSystemProcedure(name: string): boolean {
-  return [procedures, catalogProcedures].some((table: object) => Object.hasOwn(table, name.toLowerCase()));
+  return [procedures, catalogProcedures, odbcProcedures].some((table: object) =>
+    Object.hasOwn(table, name.toLowerCase()),
+  );
 }
 
 /** Runs a call of an RPC message; errors and output values are written to the results. */
