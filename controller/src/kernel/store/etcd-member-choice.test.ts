@@ -57,9 +57,12 @@ describe("the choice", () => {
     expect([await call(), await call(["c", "a", "b"]), await call(["a", "c", "b"])]).toEqual(["b", "c", "c"]);
   });
 
-  test("does not skip a member for errors of its callers", async () => {
+  test.each([
+    new GRPCCancelledError("by the caller"),
+    new GRPCUnavailableError("14 UNAVAILABLE: etcdserver: no leader"),
+  ])("does not skip a member for %s", async (error) => {
     const { call, failing } = choiceOf("a", "b");
-    failing.set("a", new GRPCCancelledError("by the caller"));
+    failing.set("a", error);
     expect([await call(), await call()]).toEqual(["a failed", "a failed"]);
   });
 
@@ -83,6 +86,22 @@ describe("the choice", () => {
       pass(1_000);
     }
     expect(found).toEqual(["a", "b", "c", "a", "b", "c"].map((name) => `${name} failed`));
+  });
+
+  test("is another member for each of several streams, if all failed and the first one is silent", async () => {
+    const { call, failing, stream, pass } = choiceOf("a", "b", "c");
+    for (const name of ["a", "b", "c"]) {
+      failing.set(name, timeout);
+      await call();
+      pass(1_000);
+    }
+    failing.clear();
+    const opened: (string | undefined)[] = [];
+    for (let streams = 0; streams < 3; streams += 1) {
+      opened.push(await call(undefined, stream));
+      pass(1);
+    }
+    expect(opened).toEqual(["a", "b", "c"]);
   });
 
   test("takes an open stream for no response, and a report of its user for a failure", async () => {

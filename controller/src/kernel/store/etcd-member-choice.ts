@@ -38,8 +38,10 @@ export function createMemberChoice(nowMs: () => number): MemberChoice {
   function admit(member: Member): void {
     const { skippedUntil } = member;
     if (skippedUntil === Number.NEGATIVE_INFINITY) return;
-    if (nowMs() >= skippedUntil) return skip(member);
-    if (members.some((other) => other.skippedUntil < skippedUntil)) throw new MemberSkipped();
+    const isBest = members.every((other) => other.skippedUntil >= skippedUntil);
+    if (nowMs() < skippedUntil && !isBest) throw new MemberSkipped();
+    // The next call takes another member, if this one does not respond.
+    skip(member);
   }
 
   return {
@@ -58,7 +60,7 @@ export function createMemberChoice(nowMs: () => number): MemberChoice {
             else member.skippedUntil = Number.NEGATIVE_INFINITY;
             return result;
           } catch (error) {
-            if (error instanceof GRPCDeadlineExceededError || error instanceof GRPCUnavailableError) skip(member);
+            if (isSilence(error)) skip(member);
             throw error;
           }
         },
@@ -69,6 +71,12 @@ export function createMemberChoice(nowMs: () => number): MemberChoice {
       if (member !== undefined) skip(member);
     },
   };
+}
+
+/** True if the member did not respond. One that reports that etcd has no leader, such as in an election, responded. */
+function isSilence(error: unknown): boolean {
+  if (error instanceof GRPCDeadlineExceededError) return true;
+  return error instanceof GRPCUnavailableError && !error.message.includes("etcdserver:");
 }
 
 /** True for a stream, which is open before its member has responded. */
