@@ -12,6 +12,7 @@
 //   npm run faults -- --s3-tests DIR           a checkout of ceph/s3-tests on a files service
 //   npm run faults -- --mongodb-specifications DIR  a checkout of mongodb/specifications on MongoDB's API
 //   npm run faults -- --babelfish DIR          JDBC inputs of a checkout of babelfish_extensions on T-SQL
+//   npm run faults -- --go-mssqldb DIR         tests of a checkout of microsoft/go-mssqldb on T-SQL; takes Go
 //   npm run faults -- --projects               a controller kill after every write of a project, not every fifth
 //   npm run faults -- --alerts                 10,000 concurrent alerts, half of them for a hanging channel
 //   npm run faults -- --failovers [N] [--seed N]  N faults of primaries (default 100), see test/faults/failovers
@@ -43,6 +44,7 @@ const checkouts = [
   ["--s3-tests",               "ceph/s3-tests",                                 "test/conformance/s3-tests",               "HOLDFAST_TEST_S3_TESTS"],
   ["--mongodb-specifications", "mongodb/specifications",                        "test/conformance/mongodb-specifications", "HOLDFAST_TEST_MONGODB_SPECIFICATIONS"],
   ["--babelfish",              "babelfish-for-postgresql/babelfish_extensions", "test/conformance/babelfish",              "HOLDFAST_TEST_BABELFISH"],
+  ["--go-mssqldb",             "microsoft/go-mssqldb",                          "test/conformance/go-mssqldb",             "HOLDFAST_TEST_GO_MSSQLDB"],
 ];
 
 if (flags.includes("--outages")) {
