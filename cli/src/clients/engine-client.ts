@@ -35,7 +35,7 @@ export interface EngineClient {
   readonly electsLeader?: true;
 }
 
-export const snippetLanguages = ["node", "python", "go", "java", "ruby", "php", "psql", "curl"] as const;
+export const snippetLanguages = ["node", "python", "go", "java", "ruby", "php", "curl", "psql"] as const;
 
 export type SnippetLanguage = (typeof snippetLanguages)[number];
 
