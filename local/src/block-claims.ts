@@ -20,6 +20,10 @@ export interface BlockClaims {
   release(claim: Claim): void;
   /** Blocks that a directory has claimed; it may not exist any more. */
   blocksOf(directory: string): string[];
+  /** All directories with a claim, of which some may not exist any more. */
+  directories(): string[];
+  /** True if another directory has an active claim on the block. */
+  isOfOther(claim: Claim): boolean;
 }
 
 interface StoredClaim extends Claim {
@@ -35,7 +39,7 @@ const firstStartTimeoutMs = 60_000;
 export function createBlockClaims(registryDir: string, now: () => number): BlockClaims {
   mkdirSync(registryDir, { recursive: true });
   makeShared(registryDir);
-  return { claim, renew, release, blocksOf };
+  return { claim, renew, release, blocksOf, directories, isOfOther };
 
   async function claim(directory: string, accept: (block: string) => Promise<boolean>): Promise<string> {
     for (let octet = firstOctet; octet <= lastOctet; octet += 1) {
@@ -70,6 +74,14 @@ export function createBlockClaims(registryDir: string, now: () => number): Block
   function blocksOf(directory: string): string[] {
     const claims = claimsOn("127").filter(({ owner }) => owner.directory === directory);
     return [...new Set(claims.map(({ owner }) => owner.block))];
+  }
+
+  function directories(): string[] {
+    return [...new Set(claimsOn("127").map(({ owner }) => owner.directory))];
+  }
+
+  function isOfOther({ directory, block }: Claim): boolean {
+    return claimsOn(block).some(({ owner }) => owner.directory !== directory && isActive(owner));
   }
 
   /** Claims on a block, or on all blocks with this prefix. */

@@ -27,7 +27,7 @@ export const hostUsage = [
   "usage: npm start -- host --join FILE [--data DIR] [--provider process|incus] [--incus-socket PATH]",
   "                         [--listen HOST:PORT] [--address-block 127.N] [--public-addresses NETWORK|none]",
   "       npm start -- host [--data DIR] [--public-addresses NETWORK|none]        once it has joined",
-  "       npm run clean -- [--data DIR]",
+  "       npm run clean -- [--data DIR] [--yes]",
   "",
   "  --join FILE                    join file of the installation for this machine; valid once, for ten minutes",
   "  --listen HOST:PORT             listen address, if it differs from the one in the file",

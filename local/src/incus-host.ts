@@ -138,13 +138,13 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
       });
       await unmountDisks(options.directory);
     },
-    async remove() {
+    async remove({ keepsDisks } = { keepsDisks: false }) {
       await withIncus(async (incus, deadline) => {
         await requireFree(incus, deadline);
         await removeIncusResources(incus, resources, deadline);
       });
       await unmountDisks(options.directory);
-      await removeAllDisks(options.directory);
+      if (!keepsDisks) await removeAllDisks(options.directory);
       await removeNetwork(addressBlock, AbortSignal.timeout(actionTimeoutMs));
       if (options.socket === undefined) await removeIncusTable(AbortSignal.timeout(actionTimeoutMs));
       removeContainerGroups(resources.project);

@@ -37,8 +37,11 @@ export interface MachineHost {
   open(signal: AbortSignal): Promise<void>;
   /** Stops all machines: in order within graceMs, then by force. The daemon must run, and no controller may. */
   stopMachines(graceMs: number): Promise<void>;
-  /** Removes all resources of the host outside of the data directory. The daemon must run, and no machine may. */
-  remove(): Promise<void>;
+  /**
+   * Removes all resources of the host outside of the data directory, and the disks in it. The daemon must run, and no
+   * machine may. `keepsDisks` is for a directory without the installation's mark, whose files may be of others.
+   */
+  remove(options?: { readonly keepsDisks: boolean }): Promise<void>;
   /** Removes the daemon's state after the daemon has ended. */
   removeDaemonState(): void;
   /**
@@ -82,7 +85,9 @@ export function createProcessHost(directory: string, loopbackBlock: string, publ
     install: nothing,
     open: () => requireOwn(publicAddresses),
     stopMachines: (graceMs) => stopAllMachines(directory, graceMs),
-    remove: () => removeAllDisks(directory),
+    remove: async ({ keepsDisks } = { keepsDisks: false }) => {
+      if (!keepsDisks) await removeAllDisks(directory);
+    },
     removeDaemonState: () => undefined,
   };
 }

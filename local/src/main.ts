@@ -1,4 +1,5 @@
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
+import { confirmAt } from "./clean-confirmation.ts";
 import { clean } from "./clean.ts";
 import { dnsUsage, runDnsCommand } from "./dns-command.ts";
 import { stopForHandover } from "./handover.ts";
@@ -8,7 +9,7 @@ import { installUsage, isInstallCommand, runInstallCommand } from "./installed/i
 import { readOptions, usage } from "./options.ts";
 import { runHost } from "./run-host.ts";
 import { up } from "./up.ts";
-import { UserError } from "./user-error.ts";
+import { UsageError, UserError } from "./user-error.ts";
 
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
@@ -51,12 +52,15 @@ try {
     if (options.command === "up") {
       supervise();
       await up(options, deps, stop.signal);
-    } else await clean(options.dataDir, deps, options.incusSocket);
+    } else {
+      const confirm = confirmAt(process.stdin, process.stderr, stop.signal);
+      await clean(options.dataDir, deps, options.incusSocket, options.isConfirmed ? undefined : confirm);
+    }
   }
 } catch (error) {
   // Stopped during the start, at the user's request: no error.
-  if (!stop.signal.aborted) {
-    process.exitCode = 1;
+  if (!stop.signal.aborted || error instanceof UsageError) {
+    process.exitCode = error instanceof UsageError ? 2 : 1;
     if (error instanceof UserError) deps.print(error.message);
     else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   }

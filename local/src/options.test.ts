@@ -44,7 +44,18 @@ test.each([
   expect(readOptions(["up", ...args], environment, "/code")).toEqual({ command: "up", ...expected });
 });
 
+test("clean is confirmed by --yes alone", () => {
+  expect(readOptions(["clean", "--yes", "--data", "/d"], {}, "/code")).toMatchObject({
+    dataDir: "/d",
+    isConfirmed: true,
+  });
+  expect(readOptions(["clean", "--data", "/d"], { HOLDFAST_YES: "1" }, "/code")).not.toHaveProperty("isConfirmed");
+});
+
 test.each([
+  [["up", "--yes"], "usage:"],
+  [["clean", "--data", "--yes"], "usage:"],
+  [["clean", "/d"], "usage:"],
   [["up", "--api-port", "many"], "--api-port: many is not a port"],
   [["up", "--advertise", "192.0.2.1:8444"], "--advertise: 192.0.2.1:8444 is neither an address nor a name"],
   [["up", "--domain", "DB.example.com"], "--domain: DB.example.com is not a domain, such as db.example.com"],

@@ -15,12 +15,14 @@ export interface Options extends InstallationRequest {
   readonly dataDir: string;
   /** File with the credential of an S3 store. */
   readonly objectsKey?: string;
+  /** `--yes` of `clean`, which then does not ask. */
+  readonly isConfirmed?: true;
 }
 
 export const usage = [
   "usage: npm start -- [FLAGS]                       runs the platform; Ctrl-C stops it and retains all data",
-  "       npm run clean -- [--data DIR] [--incus-socket PATH]",
-  "                                                  stops it and removes it with all data",
+  "       npm run clean -- [--data DIR] [--incus-socket PATH] [--yes]",
+  "                                                  asks, stops it and removes it with all data; --yes: does not ask",
   "       npm start -- host --help                   makes this machine a host of another machine's installation",
   "",
   "  --data DIR                     data directory (.holdfast in the checkout)",
@@ -61,8 +63,9 @@ export function readOptions(
   environment: Readonly<Record<string, string | undefined>>,
   checkout: string,
 ): Options {
-  const [command, ...rest] = args;
+  const [command, ...words] = args;
   if (command !== "up" && command !== "clean") throw new UserError(usage);
+  const rest = command === "clean" ? words.filter((word) => word !== "--yes") : words;
   const flags = readFlags(rest, flagNames, usage);
   const ports: Partial<Record<PortName, number>> = {};
   for (const [name, { flag }] of Object.entries(portPlans) as [PortName, { flag: string }][]) {
@@ -84,6 +87,7 @@ export function readOptions(
     ...common,
     command,
     ports,
+    ...(rest.length < words.length && { isConfirmed: true as const }),
     ...(domain && { domain }),
     ...(objects && { objects: objectsUrlOf(objects) }),
     ...(objectsKey && { objectsKey }),

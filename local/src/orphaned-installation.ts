@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, rmdirSync, rmSync } from "node:fs";
-import { join, sep } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { sep } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { detectGroups, groupsOf, removeGroups } from "@holdfast/compute/local/control-groups.ts";
 import { createBlockClaims } from "./block-claims.ts";
@@ -24,7 +24,9 @@ export interface OrphanedInstallation {
 /** Undefined if nothing on this host belongs to the directory. */
 export function orphanOf(directory: string, { registryDir, clock }: UpDeps): OrphanedInstallation | undefined {
   const number = daemonOwners().get(directory);
-  const claimed = createBlockClaims(registryDir, clock.now).blocksOf(directory);
+  const claims = createBlockClaims(registryDir, clock.now);
+  // A claim of a removed directory may remain after another installation has claimed its block.
+  const claimed = claims.blocksOf(directory).filter((block) => !claims.isOfOther({ directory, block }));
   const blocks = [...new Set([...claimed, ...(number === undefined ? [] : [`127.${number}`])])];
   const runs = processesOf(directory).length > 0;
   return blocks.length === 0 && !runs ? undefined : { blocks, runs };
@@ -45,12 +47,12 @@ export async function endOrphan(directory: string, { clock }: UpDeps): Promise<v
   for (const id of machines) await removeGroups(groupsOf(ability, id).directories);
 }
 
-/** Unmounts all mounts below the directory, the innermost first. */
-export async function unmountBelow(directory: string): Promise<void> {
+/** Unmounts the disks of machines in the data directory, the innermost first; other mounts stay. */
+export async function unmountDisksOf({ machines, preparedDisks }: Layout): Promise<void> {
   const mounts = readFileSync("/proc/self/mounts", "utf8").split("\n");
   const below = mounts
     .map((line) => unescaped(line.split(" ")[1] ?? ""))
-    .filter((at) => at.startsWith(directory + sep));
+    .filter((at) => [machines, preparedDisks].some((directory) => at.startsWith(directory + sep)));
   for (const target of below.toSorted().toReversed()) await runProgram("umount", [target]);
 }
 
@@ -76,22 +78,6 @@ export function installationOfOrphan(
 export async function removeOrphanedNetwork(block: string, asRoot: boolean): Promise<void> {
   if (!asRoot || !(await hasNetworkTools())) return;
   await removeNetwork(addressBlockOf(block), AbortSignal.timeout(removalTimeoutMs));
-}
-
-/** Directories of compute providers and of the command line below the data directory. */
-const extraNames = ["running", "addresses", "public-addresses", "code", "sockets", "packed", "client"];
-
-/** Removes the installation's files from its directory, and the directory if it is empty then. */
-export function removeFiles({ root, ...paths }: Layout): boolean {
-  const ofOthers = extraNames.map((name) => join(root, name));
-  for (const path of [...Object.values(paths), ...ofOthers])
-    rmSync(path, { recursive: true, force: true, maxRetries: 3 });
-  try {
-    rmdirSync(root);
-  } catch {
-    // The directory is absent, or has files of others.
-  }
-  return !existsSync(root);
 }
 
 async function hasNetworkTools(): Promise<boolean> {

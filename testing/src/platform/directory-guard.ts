@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { join } from "node:path";
+import { homedir, tmpdir } from "node:os";
+import { join, sep } from "node:path";
 
 /**
  * Kills all processes that name a directory, and removes the directory, when the test's process ends for any reason.
@@ -11,7 +12,11 @@ export interface DirectoryGuard {
 
 const watchdog = join(import.meta.dirname, "watchdog.sh");
 
+/** Throws for a directory that holds more than a test's files: the watchdog ends every process that names it. */
 export function guardDirectory(directory: string): DirectoryGuard {
+  const shared = [tmpdir(), homedir(), process.cwd()];
+  if (shared.some((each) => each === directory || each.startsWith(directory.replace(/\/*$/, sep))))
+    throw new Error(`${directory} is not a directory of a test alone`);
   const guard = spawn(watchdog, [directory], { stdio: ["pipe", "ignore", "ignore"], detached: true });
   const ended = new Promise<void>((resolve) => guard.once("close", () => resolve()));
   guard.unref();

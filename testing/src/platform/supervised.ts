@@ -97,7 +97,7 @@ export function newSupervised(
       clearTimeout(force);
     },
     async clean() {
-      const [command, ...args] = [...enter, process.execPath, entry, "clean", "--data", directory];
+      const [command, ...args] = [...enter, process.execPath, entry, "clean", "--yes", "--data", directory];
       const child = spawn(command, args, { env: childEnvironment(), stdio: "ignore" });
       await new Promise((resolve) => child.once("close", resolve));
     },
