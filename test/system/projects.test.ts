@@ -449,8 +449,12 @@ describe("projects, stacks and pipelines", () => {
       const { stacks } = await grpc.of(StackService).listStacks({});
       expect(stacks.map(({ name, status }) => [name, status])).toEqual([["cached", StackStatus.RUNNING]]);
       expect((await grpc.of(StackService).previewStack({ templateName: "one-cache" })).monthlyTotal).toBe(30.2);
-      const { pipelines } = await grpc.of(PipelineService).listPipelines({});
-      expect(pipelines.map(({ name, status }) => [name, status])).toEqual([["events", PipelineStatus.RUNNING]]);
+      // The report of the engine's last restart may arrive after one of a running engine.
+      const pipelines = await waitUntil("the pipeline runs", async () => {
+        const listed = await grpc.of(PipelineService).listPipelines({});
+        return listed.pipelines.every(({ status }) => status === PipelineStatus.RUNNING) && listed.pipelines;
+      });
+      expect(pipelines.map(({ name }) => name)).toEqual(["events"]);
       const detail = await grpc.of(PipelineService).getPipeline({ id: pipelines[0]?.id ?? "" });
       expect(detail.connections[0]?.connections?.connectionUri).toMatch(/^rediss:/);
     } finally {
